@@ -1,0 +1,266 @@
+"""What is known of an installation: where a value stands, what a client would start, and with which environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+System = Literal["linux", "darwin", "windows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: a file with a one-based line and column, or words such as ``this shell``."""
+
+    file: Path | None = None
+    line: int | None = None
+    column: int | None = None
+    words: str = ""
+
+    def __str__(self) -> str:
+        if self.file is None:
+            return self.words or "unknown place"
+        position = f":{self.line}" if self.line else ""
+        return f"{self.file}{position}"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One environment variable as a file spells it; ``raw`` may be no string at all, which clients punish."""
+
+    name: str
+    raw: str | float | bool | list[object] | dict[str, object] | None
+    place: Place
+    origin: str = "env block"
+
+    @property
+    def text(self) -> str:
+        """The value as a string, a non-string as most clients would stringify it."""
+        return self.raw if isinstance(self.raw, str) else str(self.raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A variable of an effective environment: its final text and how it came about.
+
+    ``raw`` is the text before the client expanded it. ``unresolved`` names what could not be expanded and why; then
+    ``text`` is what the server would receive as far as that is known (usually the literal text).
+    """
+
+    text: str
+    place: Place
+    origin: str
+    raw: str = ""
+    unresolved: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The environment a server would be started with.
+
+    ``base`` says what the client hands on before the env block: ``whitelist`` (a fixed, known set), ``shell`` (all of
+    the environment the client itself was started with, taken to be this shell's) or ``none`` (the client was started
+    by the desktop, with nothing of the shell's).
+    """
+
+    base: Literal["whitelist", "shell", "none", "process", "container"]
+    values: Mapping[str, Value]
+
+    def get(self, name: str) -> str | None:
+        value = self.values.get(name)
+        return None if value is None else value.text
+
+
+class Status(StrEnum):
+    """Whether a client would start the entry at all."""
+
+    ACTIVE = "active"
+    HIDDEN = "hidden"  # another scope of the same client wins
+    DISABLED = "disabled"  # switched off in the client
+    PENDING = "pending"  # waits for the user's approval or trust
+    IGNORED = "ignored"  # stands where the client does not read it
+
+
+class LaunchKind(StrEnum):
+    """How the command line starts the server."""
+
+    UVX = "uvx"
+    SCRIPT = "script"
+    MODULE = "module"
+    DOCKER = "docker"
+    COMPOSE = "compose"
+    PROXY = "proxy"
+    REMOTE = "remote"
+    PROCESS = "process"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """A command line understood.
+
+    ``program`` is the word that must be found on PATH; ``requirement`` a uv requirement such as ``cpersona@latest``;
+    ``python`` the interpreter of a module launch; ``image`` a container image; ``variables`` those carried by the
+    command line itself (``docker -e``, ``env NAME=VALUE``, compose); ``passed`` names handed on from the client's own
+    environment (``docker -e NAME``); ``mounts`` are (host, container) paths; ``leftover`` words the server ignores.
+    ``inside`` tells where the process runs.
+    """
+
+    kind: LaunchKind
+    program: str = ""
+    requirement: str = ""
+    python: str = ""
+    image: str = ""
+    variables: tuple[Variable, ...] = ()
+    passed: tuple[str, ...] = ()
+    env_files: tuple[str, ...] = ()
+    mounts: tuple[tuple[str, str], ...] = ()
+    leftover: tuple[str, ...] = ()
+    interactive: bool = True
+    network_host: bool = False
+    inside: Literal["host", "container", "wsl"] = "host"
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """One entry of one client file that starts, or would start, CPersona.
+
+    ``cause`` is a short stable word for why ``status`` is not ``active`` (``key``, ``file``, ``scope``, ``approval``,
+    ``switch``, ``untrusted``, ``shape``) and ``why`` the sentence. ``project`` is the folder of a local or project
+    scope. ``fields`` holds the entry's other plain fields (``timeout``, ``startup_timeout_sec``, ``type`` ...).
+    """
+
+    client: str
+    client_title: str
+    scope: str
+    name: str
+    place: Place
+    transport: Literal["stdio", "http"] = "stdio"
+    command: str = ""
+    args: tuple[str, ...] = ()
+    cwd: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    variables: tuple[Variable, ...] = ()
+    env_place: Place | None = None
+    env_shape: str = "object"
+    env_file: str = ""
+    launch: Launch = Launch(kind=LaunchKind.UNKNOWN)
+    status: Status = Status.ACTIVE
+    cause: str = ""
+    why: str = ""
+    project: Path | None = None
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """How a person would point at it: ``Claude Code (user)``."""
+        return f"{self.client_title} ({self.scope})" if self.scope else self.client_title
+
+
+class ProblemKind(StrEnum):
+    """What can be wrong with a client's file as a file."""
+
+    EMPTY = "empty"
+    BOM = "bom"
+    UTF16 = "utf-16"
+    NOT_UTF8 = "not-utf8"
+    SYNTAX = "syntax"
+    TRUNCATED = "truncated"
+    COMMENT = "comment"
+    TRAILING_COMMA = "trailing-comma"
+    DUPLICATE = "duplicate"
+    SHAPE = "shape"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a document. ``fatal``: the owning client will not read the file at all."""
+
+    kind: ProblemKind
+    place: Place
+    detail: str
+    fatal: bool
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A file that was looked for. ``mentions``: the text speaks of CPersona, readable or not."""
+
+    client: str
+    path: Path
+    state: Literal["absent", "read", "broken", "unreadable"]
+    problems: tuple[Problem, ...] = ()
+    mentions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """Everything found: the registrations in order of precedence, and every file looked for."""
+
+    registrations: tuple[Registration, ...]
+    looked: tuple[Looked, ...]
+    embedding_servers: tuple[Registration, ...] = ()  # entries that start the reference embedding server
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interpreter:
+    """The Python that would run a server, asked directly: its release, its SQLite, and what that SQLite can do."""
+
+    python: Path
+    release: str = ""
+    sqlite: str = ""
+    fts5: bool = True
+    trigram: bool = True
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerVersion:
+    """Which CPersona a registration would start.
+
+    ``version`` is None when it cannot be told without starting it; ``evidence`` says how it was told or why not.
+    ``interpreter`` is what would run it, where known; ``site`` its site-packages. ``floating``: the next start may
+    bring another release. ``packages`` are the other distributions beside it that matter (``mcp``, ``cembedding``).
+    ``script_owner`` is the distribution that owns the ``cpersona`` script of that environment.
+    """
+
+    version: str | None
+    evidence: str
+    interpreter: Interpreter | None = None
+    site: Path | None = None
+    floating: bool = False
+    packages: Mapping[str, str] = field(default_factory=dict)
+    script_owner: str = ""
+    program: Path | None = None  # the file the command word resolves to with the client's PATH
+    program_problem: str = ""  # why it would not start: not found, not executable, only on the shell's PATH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """A live server process; ``started`` is a Unix time in seconds, where the system tells."""
+
+    pid: int
+    command: str = ""
+    started: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DatabasePath:
+    """The database a server would open: ``text`` as configured, ``path`` as a file of this machine, or why not.
+
+    ``inside`` is where the text is to be understood; a container path is translated through its mounts, and
+    ``path`` is None where no mount holds it.
+    """
+
+    text: str
+    place: Place
+    path: Path | None
+    why: str = ""
+    inside: Literal["host", "container", "wsl"] = "host"

@@ -1,0 +1,127 @@
+"""The one result every command returns. Renderers turn it into text; the exit code comes from here alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+
+from cpersona_cli.traps.model import Finding, Severity
+from cpersona_cli.traps.run import Check, State
+
+
+class Exit(IntEnum):
+    """What a caller may rely on. Any other code must be treated as failure."""
+
+    OK = 0
+    NEGATIVE = 1
+    USAGE = 2
+    NO_VERDICT = 3
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+class Verdict(StrEnum):
+    """The same three answers for people and machines."""
+
+    PASS = "pass"  # noqa: S105
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+
+
+class FailOn(StrEnum):
+    """The mildest severity that makes a run fail."""
+
+    FAULT = "fault"
+    WARNING = "warning"
+    HINT = "hint"
+    NEVER = "never"
+
+    def fails(self, severity: Severity) -> bool:
+        return self is not FailOn.NEVER and severity.rank <= Severity(self.value).rank
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waived:
+    """A finding that a waiver covers: it is counted and shown, and does not fail the run."""
+
+    finding: Finding
+    reason: str
+    expires: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A block of plain facts shown with ``-v`` or on demand: a title and rows of (name, value, where it came from)."""
+
+    title: str
+    rows: Sequence[tuple[str, str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a command found out.
+
+    ``headline`` is the first line's right part (``2 registrations, 1 database``). ``checks`` is every trap in order.
+    ``findings`` are those that count; ``waived`` those that do not. ``payload`` is the command's own JSON fields.
+    ``error`` is set when there is no result: a usage error or a crash, as one sentence. ``unmet`` are ids that
+    ``--require`` named and that did not run. ``looked`` are the places searched when nothing was found.
+    """
+
+    command: str
+    headline: str = ""
+    checks: Sequence[Check] = ()
+    findings: Sequence[Finding] = ()
+    waived: Sequence[Waived] = ()
+    fail_on: FailOn = FailOn.FAULT
+    unmet: Sequence[str] = ()
+    sections: Sequence[Section] = ()
+    notes: Sequence[str] = ()
+    looked: Sequence[str] = ()
+    payload: Mapping[str, object] = field(default_factory=dict)
+    body: str = ""
+    next_command: str = ""
+    elapsed: float = 0.0
+    error: str = ""
+    error_code: Exit | None = None
+    home: str = ""
+    secrets: Sequence[str] = ()
+    gate: bool = True
+
+    @property
+    def ran(self) -> int:
+        """How many checks came to an answer of their own or tried to."""
+        return sum(check.state is not State.SKIPPED for check in self.checks)
+
+    @property
+    def skipped(self) -> int:
+        return sum(check.state is State.SKIPPED for check in self.checks)
+
+    @property
+    def unknown(self) -> Sequence[Check]:
+        return [check for check in self.checks if check.state is State.UNKNOWN]
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Findings by severity, plus ``waived``, ``unknown`` and ``skipped``."""
+        by = Counter(str(finding.severity) for finding in self.findings)
+        counts = {str(severity): by[str(severity)] for severity in Severity}
+        return {**counts, "waived": len(self.waived), "unknown": len(self.unknown), "skipped": self.skipped}
+
+    @property
+    def exit_code(self) -> Exit:
+        """0 pass, 1 negative, 2 usage, 3 no verdict; a fault outranks what could not be found out."""
+        if self.error_code is not None:
+            return self.error_code
+        if not self.gate:
+            return Exit.OK
+        if any(self.fail_on.fails(finding.severity or Severity.FAULT) for finding in self.findings):
+            return Exit.NEGATIVE
+        if self.ran == 0 or self.unmet:
+            return Exit.NO_VERDICT
+        return Exit.NO_VERDICT if self.unknown else Exit.OK
+
+    @property
+    def verdict(self) -> Verdict:
+        return {Exit.OK: Verdict.PASS, Exit.NEGATIVE: Verdict.FAIL}.get(self.exit_code, Verdict.UNKNOWN)

@@ -1,0 +1,81 @@
+"""Words on their way out: near spellings, home as ``~``, secrets removed, foreign text made safe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from urllib.parse import urlsplit, urlunsplit
+
+#: Text that came from a file, a process or a server is cut at this many characters when shown.
+FOREIGN_LIMIT = 300
+
+# C0 and C1 controls, bidirectional marks, and separators that some terminals treat as a line end.
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+def distance(left: str, right: str, limit: int = 3) -> int:
+    """Levenshtein distance between two words, or ``limit + 1`` when it is larger than ``limit``."""
+    if abs(len(left) - len(right)) > limit:
+        return limit + 1
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        previous, row[0] = row[0], i
+        for j, b in enumerate(right, 1):
+            previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (a != b))
+        if min(row) > limit:
+            return limit + 1
+    return min(row[-1], limit + 1)
+
+
+def nearest(word: str, candidates: Iterable[str], limit: int = 2) -> str | None:
+    """The candidate closest to ``word`` within ``limit`` edits, upper and lower case counting as equal; else None."""
+    best: tuple[int, str] | None = None
+    for candidate in candidates:
+        edits = distance(word.lower(), candidate.lower(), limit)
+        if edits <= limit and (best is None or (edits, candidate) < best):
+            best = (edits, candidate)
+    return best[1] if best else None
+
+
+def safe(text: str, limit: int = FOREIGN_LIMIT) -> str:
+    r"""Foreign text as one harmless line: controls and direction marks become ``\x..`` escapes, the end is cut."""
+    clean = _UNSAFE.sub(lambda m: m.group().encode("unicode_escape").decode(), text)
+    clean = clean.encode("utf-8", "backslashreplace").decode()
+    return clean if len(clean) <= limit else f"{clean[: limit - 1]}…"
+
+
+def tilde(text: str, home: str) -> str:
+    """``text`` with the home directory written as ``~``, wherever it stands at the start of a path."""
+    if len(home) < 2:
+        return text
+    pattern = re.escape(home.rstrip("/\\")) + r"(?=$|[/\\:'\"\s,;)])"
+    return re.sub(rf"(?<![\w./\\-]){pattern}", "~", text)
+
+
+def secret(value: str) -> str:
+    """What may be said of a secret: that it is set, and how long it is."""
+    return f"set ({len(value)} characters)" if value else "empty"
+
+
+def bare_url(url: str) -> str:
+    """``url`` without user name, password, query and fragment, all of which may carry secrets."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return re.sub(r"//[^/@]*@", "//", re.split("[?#]", url, maxsplit=1)[0])
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """``text`` with each secret removed by value, also in its escaped (``repr``) form, longest first."""
+    forms = {form for value in secrets if len(value) >= 4 for form in (value, value.strip(), repr(value)[1:-1])}
+    for form in sorted(forms, key=len, reverse=True):
+        if form:
+            text = text.replace(form, f"[{len(form)} characters removed]")
+    return text
+
+
+def plural(count: int, noun: str, many: str = "") -> str:
+    """``1 fault``, ``2 faults``; ``many`` is the irregular plural."""
+    return f"{count} {noun if count == 1 else many or noun + 's'}"

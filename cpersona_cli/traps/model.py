@@ -1,0 +1,219 @@
+"""The config trap list's own vocabulary: a trap, what it may look at, and what it finds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+
+from cpersona_cli.install.effective import Effective, Settings
+from cpersona_cli.install.machine import Machine
+from cpersona_cli.install.model import (
+    DatabasePath,
+    Discovery,
+    Environment,
+    Place,
+    Registration,
+    ServerVersion,
+    Status,
+)
+from cpersona_cli.store.reading import Reading
+
+
+class Severity(StrEnum):
+    """How bad a finding is.
+
+    ``fault``: the server does not start, or memories or vectors are silently lost or go to the wrong place.
+    ``warning``: works now, but wrong or fragile. ``hint``: supported, and worth knowing.
+    """
+
+    FAULT = "fault"
+    WARNING = "warning"
+    HINT = "hint"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Severity).index(self)
+
+
+class Group(StrEnum):
+    """The order of groups is the order of the report."""
+
+    NAMES = "names"
+    NETWORK = "network"
+    DATABASE = "database"
+    VECTORS = "vectors"
+    IDENTITY = "identity"
+    RECALL = "recall"
+    REGISTRATION = "registration"
+    VERSION = "version"
+    TRANSPORT = "transport"
+    TOOL = "tool"  # findings about a run of this tool itself, such as an expired waiver
+
+
+class Needs(StrEnum):
+    """What a trap looks at, and so how often it runs."""
+
+    MACHINE = "machine"  # once: the files found, all registrations against each other
+    REGISTRATION = "registration"  # once for each registration a client would start
+    DATABASE = "database"  # once for each database
+    ENDPOINT = "endpoint"  # once for each embedding endpoint, over the network
+
+
+class CannotTellError(Exception):
+    """Raised by a trap that could not find out; the check becomes ``unknown`` with this reason."""
+
+
+class SkipError(Exception):
+    """Raised by a trap that has nothing to look at; the check is ``skipped`` with this reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """The one thing that fixes it: a sentence, complete commands to copy, or the exact text to write, and where."""
+
+    prose: str
+    commands: tuple[str, ...] = ()
+    edit: str = ""
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing found wrong.
+
+    ``subject`` is what a person would call it (``Claude Code (user)``, a database path), ``place`` where the wrong
+    thing stands, ``about`` the setting, table or field. ``trap``, ``severity``, ``expected`` and ``costs`` come from
+    the trap unless the finding knows better. ``depends`` says under which condition it holds, if not always.
+    """
+
+    measured: str
+    repair: Repair
+    subject: str = ""
+    about: str = ""
+    place: Place | None = None
+    expected: str = ""
+    costs: str = ""
+    severity: Severity | None = None
+    trap: str = ""
+    depends: str = ""
+    evidence: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """The same in every run for the same trap, subject, file and setting; line numbers and values may move."""
+        file = "" if self.place is None or self.place.file is None else str(self.place.file)
+        parts = f"{self.trap}\n{self.subject}\n{file}\n{self.about}"
+        return hashlib.sha256(parts.encode("utf-8", "backslashreplace")).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One registration as its client would start it, under one assumption about the inherited environment."""
+
+    registration: Registration
+    environment: Environment
+    settings: Settings
+    version: ServerVersion
+    database: DatabasePath
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    """One database file: what reading it showed and which targets open it."""
+
+    path: Path
+    reading: Reading
+    targets: tuple[Target, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """All a trap may know. A trap is a pure function of this: it opens, starts and measures nothing itself.
+
+    ``targets`` are the registrations a client would start (one per assumption about the environment), ``target`` and
+    ``database`` are set for the traps that need them.
+    """
+
+    machine: Machine
+    discovery: Discovery
+    targets: tuple[Target, ...] = ()
+    databases: tuple[Database, ...] = ()
+    before_first_start: bool = False
+    current: Target | Database | None = None
+
+    @property
+    def target(self) -> Target:
+        """The registration under examination."""
+        if not isinstance(self.current, Target):
+            raise SkipError("no registration was chosen")
+        return self.current
+
+    @property
+    def database(self) -> Database:
+        """The database under examination."""
+        if not isinstance(self.current, Database):
+            raise SkipError("no database was chosen")
+        return self.current
+
+    @property
+    def registrations(self) -> tuple[Registration, ...]:
+        """Every registration found, also those no client would start."""
+        return self.discovery.registrations
+
+    @property
+    def active(self) -> tuple[Registration, ...]:
+        return tuple(r for r in self.registrations if r.status is Status.ACTIVE)
+
+    def setting(self, name: str) -> Effective:
+        """The effective value of a setting for the registration under examination."""
+        return self.target.settings[name]
+
+
+Detect = Callable[[Facts], Iterable[Finding]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trap:
+    """One known way to be wrong.
+
+    ``id`` is ``group.name``, permanent and never reused. ``rows`` are the catalogue rows it covers (docs/traps.md).
+    ``expected`` and ``costs`` are its defaults for findings. ``repair`` is the general advice that ``traps explain``
+    prints; a finding brings the exact one. ``since``/``until`` bound the server releases it applies to: from
+    ``since`` on, and before ``until``. ``source`` says where the rule comes from.
+    """
+
+    id: str
+    title: str
+    severity: Severity
+    needs: Needs
+    detect: Detect = field(repr=False)
+    expected: str
+    costs: str
+    repair: str
+    source: str
+    rows: tuple[str, ...] = ()
+    since: str = ""
+    until: str = ""
+
+    @property
+    def group(self) -> Group:
+        return Group(self.id.partition(".")[0])
+
+    def stamp(self, finding: Finding, subject: str) -> Finding:
+        """``finding`` with everything filled in that it left to its trap."""
+        return replace(
+            finding,
+            trap=self.id,
+            severity=finding.severity or self.severity,
+            subject=finding.subject or subject,
+            expected=finding.expected or self.expected,
+            costs=finding.costs or self.costs,
+        )
