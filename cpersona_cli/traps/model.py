@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from cpersona_cli.install.effective import Effective, Settings
+from cpersona_cli.install.embedding_server import EmbeddingServer
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import (
     DatabasePath,
@@ -18,6 +19,7 @@ from cpersona_cli.install.model import (
     Registration,
     ServerVersion,
     Status,
+    Variable,
 )
 from cpersona_cli.store.reading import Reading
 
@@ -119,6 +121,7 @@ class Target:
     settings: Settings
     version: ServerVersion
     database: DatabasePath
+    candidates: tuple[Reading, ...] = ()  # databases that exist where a relative or ``~`` path may have been meant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +142,9 @@ class Facts:
     """All a trap may know. A trap is a pure function of this: it opens, starts and measures nothing itself.
 
     ``targets`` are the registrations a client would start (one per assumption about the environment), ``target`` and
-    ``database`` are set for the traps that need them.
+    ``database`` are set for the traps that need them. ``embedding_servers`` are the starts of the reference embedding
+    server that were found in client files, service units and compose files. ``stray`` are settings of the server found
+    where no registration reads them: shell start files, ``.env``, this shell.
     """
 
     machine: Machine
@@ -147,6 +152,8 @@ class Facts:
     targets: tuple[Target, ...] = ()
     databases: tuple[Database, ...] = ()
     before_first_start: bool = False
+    embedding_servers: tuple[EmbeddingServer, ...] = ()
+    stray: tuple[Variable, ...] = ()
     current: Target | Database | None = None
 
     @property
@@ -217,3 +224,13 @@ class Trap:
             expected=finding.expected or self.expected,
             costs=finding.costs or self.costs,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncheckable:
+    """A catalogue row that facts alone cannot decide: why, and the command that measures it, if there is one."""
+
+    row: str
+    title: str
+    why: str
+    command: str = ""
