@@ -13,7 +13,7 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test $(OLD_VENV)/.done lint
 	$(BIN)/python -m coverage erase
-	CPERSONA_CLI_TEST_OLD_SERVER=$(CURDIR)/$(OLD_VENV)/bin/python $(BIN)/python -m pytest -n auto --cov --cov-report=
+	CPERSONA_CLI_TEST_OLD_SERVER=$(CURDIR)/$(OLD_VENV)/bin/python $(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=
 	$(BIN)/python -m coverage report
 
 lint: $(VENV)/.test

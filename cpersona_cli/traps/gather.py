@@ -1,0 +1,168 @@
+"""From what the user chose to the facts the traps look at: all reading happens here, concurrently, under a deadline."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from cpersona_cli.install.database import database_path
+from cpersona_cli.install.discover import discover, from_file, from_process
+from cpersona_cli.install.effective import effective
+from cpersona_cli.install.environment import environments
+from cpersona_cli.install.machine import Machine
+from cpersona_cli.install.model import Discovery, Environment, Place, Registration, Status, Value
+from cpersona_cli.install.versions import server_version
+from cpersona_cli.store.inspect import read
+from cpersona_cli.store.reading import Reading
+from cpersona_cli.traps.model import Database, Facts, Target
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+#: Seconds a whole run may take unless the user says otherwise.
+DEADLINE = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What to work on; with nothing chosen, every registration on the machine.
+
+    ``clients`` are client ids, ``registrations`` are ``FILE[:NAME]``, ``env`` takes this process's environment, ``db``
+    one database file (alone, or in place of the chosen registrations' own). ``before_first_start`` allows that there
+    is no database yet.
+    """
+
+    clients: tuple[str, ...] = ()
+    registrations: tuple[str, ...] = ()
+    env: bool = False
+    db: Path | None = None
+    before_first_start: bool = False
+
+    @property
+    def only_database(self) -> bool:
+        return self.db is not None and not (self.clients or self.registrations or self.env)
+
+
+def gather(selection: Selection, machine: Machine, deadline: float = DEADLINE) -> Facts:
+    """Everything the traps may look at, within ``deadline`` seconds; what took longer is named in ``Facts.unfinished``.
+
+    Raises ``discover.SpecError`` when ``--registration`` names a file or an entry that is not there.
+    """
+    end = time.monotonic() + deadline
+    found = _discovery(selection, machine)
+    chosen = [r for r in found.registrations if _examined(r, selection)]
+    groups, missed = _concurrently(lambda r: _targets(r, selection, machine), chosen, end)
+    targets = tuple(target for group in groups for target in group)
+    by_path = _by_path(selection, targets)
+    readings, unread = _concurrently(lambda p: _read(p, end), list(by_path), end)
+    databases = tuple(
+        Database(path=reading.path, reading=reading, targets=by_path[reading.path]) for reading in readings
+    )
+    return Facts(
+        machine=machine,
+        discovery=found,
+        targets=targets,
+        databases=databases,
+        before_first_start=selection.before_first_start,
+        unfinished=(*(f"{r.label}: {why}" for r, why in missed), *(f"{p}: {why}" for p, why in unread)),
+    )
+
+
+def _discovery(selection: Selection, machine: Machine) -> Discovery:
+    parts = [from_file(machine, spec) for spec in selection.registrations]
+    if selection.env:
+        parts.append(from_process(machine))
+    if selection.clients or not (parts or selection.only_database):
+        parts.append(discover(machine, clients=selection.clients))
+    if not parts:
+        return Discovery((), ())
+    return replace(
+        parts[-1],
+        registrations=tuple(r for part in parts for r in part.registrations),
+        looked=tuple(looked for part in parts for looked in part.looked),
+        embedding_servers=tuple(r for part in parts for r in part.embedding_servers),
+    )
+
+
+def _examined(registration: Registration, selection: Selection) -> bool:
+    """What a client would start, and what the user pointed at even if no client would."""
+    return registration.status is Status.ACTIVE or bool(
+        selection.registrations and registration.status in {Status.DISABLED, Status.PENDING}
+    )
+
+
+def _targets(registration: Registration, selection: Selection, machine: Machine) -> tuple[Target, ...]:
+    return tuple(
+        _target(registration, _with_database(environment, selection.db), machine)
+        for environment in environments(registration, machine)
+    )
+
+
+def _target(registration: Registration, environment: Environment, machine: Machine) -> Target:
+    version = server_version(registration, environment, machine)
+    settings = effective(environment, version.version)
+    return Target(
+        registration=registration,
+        environment=environment,
+        settings=settings,
+        version=version,
+        database=database_path(registration, settings["CPERSONA_DB_PATH"], machine),
+    )
+
+
+def _with_database(environment: Environment, db: Path | None) -> Environment:
+    if db is None:
+        return environment
+    chosen = Value(text=str(db.absolute()), place=Place(words="--db"), origin="option")
+    return replace(environment, values={**environment.values, "CPERSONA_DB_PATH": chosen})
+
+
+def _by_path(selection: Selection, targets: Sequence[Target]) -> dict[Path, tuple[Target, ...]]:
+    """Targets by the file they would open; two spellings of one file are one database."""
+    groups: dict[Path, tuple[Target, ...]] = {}
+    for target in targets:
+        path = target.database.path
+        if path is not None:
+            key = _real(path)
+            groups[key] = (*groups.get(key, ()), target)
+    if selection.only_database and selection.db is not None:
+        groups.setdefault(selection.db.absolute(), ())
+    return groups
+
+
+def _real(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):  # a loop of links, or no path at all: the reading will say so
+        return path
+
+
+def _read(path: Path, end: float) -> Reading:
+    return read(path, timeout=max(0.1, min(5.0, end - time.monotonic())))
+
+
+def _concurrently(work: Callable[[T], R], items: Sequence[T], end: float) -> tuple[list[R], list[tuple[T, str]]]:
+    """Results in the order of ``items``, then the items without one and the reason.
+
+    Threads are daemons: a file system that never answers must not keep the tool from ending.
+    """
+    results: list[R | None] = [None] * len(items)
+    reasons = ["not done in time"] * len(items)
+
+    def job(index: int) -> None:
+        try:
+            results[index] = work(items[index])
+        except Exception as error:  # noqa: BLE001 - one item that cannot be read must not hide the others
+            reasons[index] = f"could not be examined ({type(error).__name__})"
+
+    threads = [threading.Thread(target=job, args=(index,), daemon=True) for index in range(len(items))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    done = [result for result in results if result is not None]
+    return done, [(item, reasons[i]) for i, item in enumerate(items) if results[i] is None]
