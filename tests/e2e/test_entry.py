@@ -9,9 +9,10 @@ import pty
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 import pytest
+import typer
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from support.installs import build_wheel, environment, server_wheel
@@ -39,8 +40,6 @@ def installs(tmp_path_factory: pytest.TempPathFactory) -> Installs:
     site = next((root / "alone").glob("lib/python*/site-packages"))
     # Without the server, only what the tool itself depends on may be borrowed.
     (site / "borrowed.pth").unlink()
-    import typer
-
     source = Path(typer.__file__).parents[1]
     for name in ("typer", "shellingham", "rich", "markdown_it", "mdurl", "pygments", "platformdirs", "tomli_w"):
         (site / name).symlink_to(source / name)
@@ -59,7 +58,7 @@ def scratch(tmp_path: Path) -> dict[str, str]:
     }
 
 
-MESSAGES = (
+MESSAGES: tuple[tuple[str, dict[str, object] | None], ...] = (
     (
         "initialize",
         {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
@@ -80,7 +79,7 @@ def conversation(command: list[str | Path], env: dict[str, str]) -> list[bytes]:
         assert process.stdout is not None
         lines = []
         for number, (method, parameters) in enumerate(MESSAGES):
-            message = {"jsonrpc": "2.0", "method": method, "params": parameters or {}}
+            message: dict[str, object] = {"jsonrpc": "2.0", "method": method, "params": parameters or {}}
             if not method.startswith("notifications/"):
                 message["id"] = number
             process.stdin.write(json.dumps(message).encode() + b"\n")
@@ -111,20 +110,20 @@ def test_the_mcp_library_stores_and_recalls(
 ) -> None:
     script = getattr(installs, which) / "cpersona"
 
-    async def talk() -> str:
+    async def talk(log: TextIO) -> str:
         parameters = StdioServerParameters(command=str(script), args=arguments, env=scratch, cwd=scratch["HOME"])
-        with Path(scratch["HOME"], "log").open("w") as log:
-            async with (
-                stdio_client(parameters, errlog=log) as (reader, writer),
-                ClientSession(reader, writer) as session,
-            ):
-                await session.initialize()
-                memory = {"content": "Aya drinks green tea.", "timestamp": "2026-01-02T03:04:05+00:00"}
-                await session.call_tool("store", {"agent_id": "a", "message": memory})
-                found = await session.call_tool("recall", {"agent_id": "a", "query": "green tea", "limit": 1})
+        async with (
+            stdio_client(parameters, errlog=log) as (reader, writer),
+            ClientSession(reader, writer) as session,
+        ):
+            await session.initialize()
+            memory = {"content": "Aya drinks green tea.", "timestamp": "2026-01-02T03:04:05+00:00"}
+            await session.call_tool("store", {"agent_id": "a", "message": memory})
+            found = await session.call_tool("recall", {"agent_id": "a", "query": "green tea", "limit": 1})
         return str(found.content)
 
-    assert "Aya drinks green tea." in asyncio.run(talk())
+    with Path(scratch["HOME"], "log").open("w") as log:
+        assert "Aya drinks green tea." in asyncio.run(talk(log))
 
 
 def run(command: list[str | Path], env: dict[str, str]) -> subprocess.CompletedProcess[str]:

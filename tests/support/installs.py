@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib.metadata
 import os
 import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -23,10 +26,6 @@ def build_wheel(folder: Path) -> Path:
 
 def server_wheel(folder: Path) -> Path:
     """The server of this environment as a wheel again, from the files its distribution recorded."""
-    import base64
-    import hashlib
-    import zipfile
-
     distribution = importlib.metadata.distribution("cpersona")
     name = f"cpersona-{distribution.version}"
     target = folder / f"{name}-py3-none-any.whl"
@@ -58,6 +57,7 @@ def environment(folder: Path, *wheels: Path) -> Path:
     site = Path(sysconfig.get_path("purelib", scheme="venv", vars=paths))
     (site / "borrowed.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
     for wheel in wheels:
-        command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python, "install", "--quiet"]
-        subprocess.run([*command, "--no-index", "--no-deps", "--ignore-installed", wheel], check=True, timeout=120)
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
+        install = [*pip, "install", "--quiet", "--no-index", "--no-deps", "--ignore-installed", str(wheel)]
+        subprocess.run(install, check=True, timeout=120)
     return scripts
