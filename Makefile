@@ -9,7 +9,7 @@ OLD_SERVER = cpersona==2.5.12
 .PHONY: demo test lint docs bench clean
 
 demo: $(VENV)/.demo
-	$(BIN)/python -m tests.support.demo
+	$(BIN)/python -m examples.demo
 
 test: $(VENV)/.test $(OLD_VENV)/.done lint
 	$(BIN)/python -m coverage erase
@@ -23,10 +23,10 @@ lint: $(VENV)/.test
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.test
-	$(BIN)/python -m docs.generate
+	$(BIN)/python -m tests.support.docs
 
 bench: $(VENV)/.test
-	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python -m benchmarks.startup
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
