@@ -63,11 +63,14 @@ class Environment:
 
     ``base`` says what the client hands on before the env block: ``whitelist`` (a fixed, known set), ``shell`` (all of
     the environment the client itself was started with, taken to be this shell's) or ``none`` (the client was started
-    by the desktop, with nothing of the shell's).
+    by the desktop, with nothing of the shell's). ``process`` is this process's own, ``container`` and ``wsl`` are
+    other systems that see only what the command line hands over. ``problems`` are sentences about what should have
+    been read, such as an environment file, and could not be.
     """
 
-    base: Literal["whitelist", "shell", "none", "process", "container"]
+    base: Literal["whitelist", "shell", "none", "process", "container", "wsl"]
     values: Mapping[str, Value]
+    problems: tuple[str, ...] = ()
 
     def get(self, name: str) -> str | None:
         value = self.values.get(name)
@@ -87,7 +90,8 @@ class Status(StrEnum):
 class LaunchKind(StrEnum):
     """How the command line starts the server."""
 
-    UVX = "uvx"
+    UVX = "uvx"  # any command of uv: uvx, uv tool run, uv run
+    PIPX = "pipx"
     SCRIPT = "script"
     MODULE = "module"
     DOCKER = "docker"
@@ -107,9 +111,17 @@ class Launch:
     command line itself (``docker -e``, ``env NAME=VALUE``, compose); ``passed`` names handed on from the client's own
     environment (``docker -e NAME``); ``mounts`` are (host, container) paths; ``leftover`` words the server ignores.
     ``inside`` tells where the process runs.
+
+    ``package`` is the distribution whose program the words start, told by command and arguments and never by an entry's
+    name; empty when the words do not say (an image or a wrapper of any name may hold a server). ``python`` is also the
+    ``--python`` of uv. ``beside`` are distributions installed beside it (``uvx --with``). ``fresh``: every start asks
+    for the newest release. ``cwd`` is a folder the command line changes into, ``project`` that of ``uv run``; ``url``
+    what a bridge to a remote server points at; ``wrapper`` an unknown program in front that may change anything;
+    ``unset`` names the command line removes (``*``: all); ``unclear`` sentences about what could not be told.
     """
 
     kind: LaunchKind
+    package: Literal["", "cpersona", "cembedding"] = ""
     program: str = ""
     requirement: str = ""
     python: str = ""
@@ -123,6 +135,14 @@ class Launch:
     network_host: bool = False
     inside: Literal["host", "container", "wsl"] = "host"
     words: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    fresh: bool = False
+    cwd: str = ""
+    project: str = ""
+    url: str = ""
+    wrapper: str = ""
+    unset: tuple[str, ...] = ()
+    unclear: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
