@@ -1,4 +1,4 @@
-"""The main job on real parts: a home with one registration, a store written by the real server, `doctor` before and after.
+"""The main job on real parts: one registration, a store written by the real server, `doctor` before and after.
 
 Usage: python -m examples.demo. Everything happens in a temporary folder and is gone afterwards.
 """
@@ -46,7 +46,7 @@ async def remember(home: Path) -> None:
     """Let the real server create the store in ``home`` and write ``MEMORIES`` into it, without an endpoint."""
     env = {**variables(home), "CPERSONA_EMBEDDING_MODE": "none", "HOME": str(home), "PATH": os.environ.get("PATH", "")}
     server = StdioServerParameters(command=sys.executable, args=["-m", "cpersona"], env=env, cwd=home)
-    with (home / "server.log").open("w") as log:  # noqa: ASYNC230 - nothing else runs in this loop
+    with (home / "server.log").open("w") as log:
         async with stdio_client(server, errlog=log) as (reader, writer), ClientSession(reader, writer) as session:
             await session.initialize()
             for day, text in enumerate(MEMORIES, 1):
