@@ -218,6 +218,7 @@ class Looked:
     state: Literal["absent", "read", "broken", "unreadable"]
     problems: tuple[Problem, ...] = ()
     mentions: bool = False
+    mtime: float | None = None  # Unix time in seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +260,7 @@ class ServerVersion:
     packages: Mapping[str, str] = field(default_factory=dict)
     script_owner: str = ""
     program: Path | None = None  # the file the command word resolves to with the client's PATH
+    installed: float | None = None  # when its files were written, Unix time in seconds
     program_problem: str = ""  # why it would not start: not found, not executable, only on the shell's PATH
 
 
@@ -269,6 +271,7 @@ class Process:
     pid: int
     command: str = ""
     started: float | None = None
+    environment: Mapping[str, str] | None = None  # its CPERSONA_* and EMBEDDING_* variables; None: the system hides them
 
 
 @dataclass(frozen=True, slots=True)

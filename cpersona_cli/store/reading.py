@@ -73,6 +73,9 @@ class Reading:
     sqlite_version: str = ""
     trigram: bool = True
     fts_pending: bool = False
+    future_timestamps: int = 0  # memories dated more than a day ahead of this machine's clock
+    invalid_timestamps: int = 0  # memories whose timestamp is not empty and SQLite's datetime() cannot read
+    before_newest_episode: int = 0  # memories older than their agent's newest episode by its created_at
     newest_memory: str = ""
     newest_episode_created: str = ""
     newest_episode_ended: str = ""
