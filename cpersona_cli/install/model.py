@@ -271,7 +271,7 @@ class Process:
     pid: int
     command: str = ""
     started: float | None = None
-    environment: Mapping[str, str] | None = None  # its CPERSONA_* and EMBEDDING_* variables; None: the system hides them
+    environment: Mapping[str, str] | None = None  # CPERSONA_* and EMBEDDING_* only; None: the system hides them
 
 
 @dataclass(frozen=True, slots=True)
