@@ -10,17 +10,20 @@ from pathlib import Path
 
 from cpersona_cli.install.effective import Effective, Settings
 from cpersona_cli.install.embedding_server import EmbeddingServer
+from cpersona_cli.install.instructions import AlwaysLoaded
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import (
     DatabasePath,
     Discovery,
     Environment,
+    LaunchKind,
     Place,
     Registration,
     ServerVersion,
     Status,
     Variable,
 )
+from cpersona_cli.install.sidefiles import SideFiles
 from cpersona_cli.store.reading import Reading
 
 
@@ -121,6 +124,7 @@ class Target:
     settings: Settings
     version: ServerVersion
     database: DatabasePath
+    files: SideFiles = field(default_factory=SideFiles)  # access table, operating context, alias ledger
     candidates: tuple[Reading, ...] = ()  # databases that exist where a relative or ``~`` path may have been meant
 
 
@@ -144,7 +148,8 @@ class Facts:
     ``targets`` are the registrations a client would start (one per assumption about the environment), ``target`` and
     ``database`` are set for the traps that need them. ``embedding_servers`` are the starts of the reference embedding
     server that were found in client files, service units and compose files. ``stray`` are settings of the server found
-    where no registration reads them: shell start files, ``.env``, this shell.
+    where no registration reads them: shell start files, ``.env``, this shell. ``instructions`` are the files that the
+    clients' agents read in every session.
     """
 
     machine: Machine
@@ -154,6 +159,7 @@ class Facts:
     before_first_start: bool = False
     embedding_servers: tuple[EmbeddingServer, ...] = ()
     stray: tuple[Variable, ...] = ()
+    instructions: AlwaysLoaded = field(default_factory=AlwaysLoaded)
     current: Target | Database | None = None
 
     @property
@@ -162,6 +168,13 @@ class Facts:
         if not isinstance(self.current, Target):
             raise SkipError("no registration was chosen")
         return self.current
+
+    @property
+    def server(self) -> Target:
+        """The registration under examination where it starts the server itself; else the check is skipped."""
+        if self.target.registration.launch.kind in {LaunchKind.REMOTE, LaunchKind.PROXY}:
+            raise SkipError("this registration reaches a server that is started elsewhere")
+        return self.target
 
     @property
     def database(self) -> Database:
