@@ -53,10 +53,14 @@ class Waived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A block of plain facts shown with ``-v`` or on demand: a title and rows of (name, value, where it came from)."""
+    """A block of plain facts: a title and rows of (name, value, where it came from).
+
+    ``verbosity`` is how many ``-v`` it takes to see it in text; other renderers have the facts in the payload.
+    """
 
     title: str
     rows: Sequence[tuple[str, str, str]]
+    verbosity: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +70,9 @@ class Report:
     ``headline`` is the first line's right part (``2 registrations, 1 database``). ``checks`` is every trap in order.
     ``findings`` are those that count; ``waived`` those that do not. ``payload`` is the command's own JSON fields.
     ``error`` is set when there is no result: a usage error or a crash, as one sentence. ``unmet`` are ids that
-    ``--require`` named and that did not run. ``looked`` are the places searched when nothing was found.
+    ``--require`` named and that did not run; ``unsettled`` are further sentences why there is no verdict. ``looked``
+    are the places searched when nothing was found. A command that judges nothing has ``gate`` false and says what it
+    has to say in ``sections``. ``rerun`` is the command line that examines the same things again.
     """
 
     command: str
@@ -76,12 +82,13 @@ class Report:
     waived: Sequence[Waived] = ()
     fail_on: FailOn = FailOn.FAULT
     unmet: Sequence[str] = ()
+    unsettled: Sequence[str] = ()
     sections: Sequence[Section] = ()
     notes: Sequence[str] = ()
     looked: Sequence[str] = ()
     payload: Mapping[str, object] = field(default_factory=dict)
-    body: str = ""
     next_command: str = ""
+    rerun: str = ""
     elapsed: float = 0.0
     error: str = ""
     error_code: Exit | None = None
@@ -103,6 +110,11 @@ class Report:
         return [check for check in self.checks if check.state is State.UNKNOWN]
 
     @property
+    def worst_first(self) -> Sequence[Finding]:
+        """The findings by severity, those of one severity in the order of the checks."""
+        return sorted(self.findings, key=lambda finding: (finding.severity or Severity.FAULT).rank)
+
+    @property
     def counts(self) -> Mapping[str, int]:
         """Findings by severity, plus ``waived``, ``unknown`` and ``skipped``."""
         by = Counter(str(finding.severity) for finding in self.findings)
@@ -118,7 +130,7 @@ class Report:
             return Exit.OK
         if any(self.fail_on.fails(finding.severity or Severity.FAULT) for finding in self.findings):
             return Exit.NEGATIVE
-        if self.ran == 0 or self.unmet:
+        if self.ran == 0 or self.unmet or self.unsettled:
             return Exit.NO_VERDICT
         return Exit.NO_VERDICT if self.unknown else Exit.OK
 

@@ -1,0 +1,111 @@
+"""A report for machines: one JSON document. Fields may be added to it, never changed or dropped."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+
+from cpersona_cli import __version__
+from cpersona_cli.install.model import Place
+from cpersona_cli.report.layout import Style
+from cpersona_cli.report.model import Report, Waived
+from cpersona_cli.text import redact
+from cpersona_cli.traps.model import Finding, Repair
+from cpersona_cli.traps.run import Check
+
+
+def render(report: Report, _style: Style) -> str:
+    """The document, in ASCII so that no encoding of stdout can harm it; secrets are removed from every text in it.
+
+    Paths stay absolute, for programs to open.
+    """
+    return json.dumps(_plain(document(report), report.secrets), indent=2, allow_nan=False) + "\n"
+
+
+def document(report: Report) -> Mapping[str, object]:
+    """The fields of the document: those of every command, which the command's own never replace."""
+    return {
+        **report.payload,
+        "schema": f"cpersona-cli/{report.command or 'none'}/1",
+        "tool_version": __version__,
+        "verdict": report.verdict,
+        "exit_code": int(report.exit_code),
+        "error": report.error or None,
+        "fail_on": report.fail_on,
+        "checks_run": report.ran,
+        "checks_skipped": report.skipped,
+        "counts": report.counts,
+        "elapsed_seconds": round(report.elapsed, 3),
+        "headline": report.headline,
+        "findings": [_finding(finding) for finding in report.worst_first],
+        "waived": [_waived(waived) for waived in report.waived],
+        "checks": [_check(check) for check in report.checks],
+        "unmet": report.unmet,
+        "unsettled": report.unsettled,
+        "notes": report.notes,
+        "looked": report.looked,
+        "next_command": report.next_command or None,
+    }
+
+
+def place(where: Place | None) -> Mapping[str, object] | None:
+    """A place as an object; ``words`` are set where it is no file."""
+    if where is None:
+        return None
+    return {"file": where.file, "line": where.line, "column": where.column, "words": where.words}
+
+
+def _finding(finding: Finding) -> Mapping[str, object]:
+    return {
+        "trap": finding.trap,
+        "severity": finding.severity,
+        "subject": finding.subject,
+        "place": place(finding.place),
+        "about": finding.about,
+        "measured": finding.measured,
+        "expected": finding.expected,
+        "costs": finding.costs,
+        "repair": _repair(finding.repair),
+        "fingerprint": finding.fingerprint,
+        "depends": finding.depends,
+        "evidence": [{"name": name, "value": value} for name, value in finding.evidence],
+    }
+
+
+def _repair(repair: Repair) -> Mapping[str, object]:
+    return {
+        "prose": repair.prose,
+        "commands": repair.commands,
+        "edit": repair.edit,
+        "place": place(repair.place),
+    }
+
+
+def _waived(waived: Waived) -> Mapping[str, object]:
+    return {**_finding(waived.finding), "reason": waived.reason, "expires": waived.expires}
+
+
+def _check(check: Check) -> Mapping[str, object]:
+    return {
+        "id": check.trap.id,
+        "title": check.trap.title,
+        "group": check.trap.group,
+        "severity": check.trap.severity,
+        "state": check.state,
+        "reason": check.reason,
+        "subjects": check.subjects,
+    }
+
+
+def _plain(value: object, secrets: Sequence[str]) -> object:
+    """``value`` as JSON can hold it: unpaired surrogates escaped, other objects as their text, no secret left."""
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(_plain(str(key), secrets)): _plain(item, secrets) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item, secrets) for item in value]
+    return redact(str(value), secrets).encode("utf-8", "backslashreplace").decode()
