@@ -1,57 +1,172 @@
-"""The exact edit for a registration, in the spelling of the file it stands in."""
+"""The exact edit for a registration, in the spelling of the file it stands in.
+
+Where a variable is spelled decides how it is repaired: JSON and JSONC env blocks, TOML tables, ``-e`` options of
+``docker run``, words of an ``env NAME=VALUE`` command, compose files, env files, and the environment of a process.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
+from collections.abc import Iterable, Mapping
+from enum import Enum, auto
 
+from cpersona_cli.install.machine import current_system
 from cpersona_cli.install.model import LaunchKind, Place, Registration
 from cpersona_cli.traps.model import Repair
 
-
-def _where(registration: Registration, line: int | None) -> str:
-    file = registration.place.file
-    if file is None:
-        return registration.place.words or "this process's environment"
-    return f"{file}, line {line}" if line else str(file)
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_COMPOSE_FILES = {".yml", ".yaml"}
+_CONTAINERS = {LaunchKind.DOCKER, LaunchKind.COMPOSE}
 
 
-def _assignment(registration: Registration, name: str, value: str) -> str:
-    """``name`` set to ``value`` as the registration's own file would spell it."""
-    file = registration.place.file
-    if file is None:
-        return f"export {name}={shlex.quote(value)}"
-    if registration.launch.kind is LaunchKind.DOCKER:
-        return f'"-e", {json.dumps(f"{name}={value}", ensure_ascii=False)}'
-    if file.suffix == ".toml":
-        literal = f"'{value}'" if "\\" in value and "'" not in value else json.dumps(value, ensure_ascii=False)
-        return f"{name} = {literal}"
-    return f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"
+class _Style(Enum):
+    SHELL = auto()
+    OPTION = auto()  # "-e", "NAME=value" in an argument list
+    WORD = auto()  # "NAME=value" in an argument list
+    TOML = auto()
+    YAML = auto()
+    ENV_FILE = auto()
+    JSON = auto()
+
+
+_COMMAS = {_Style.OPTION, _Style.WORD, _Style.JSON}
+
+
+def set_variable(registration: Registration, name: str, value: str, *, at: Place | None = None) -> Repair:
+    """Set ``name`` to ``value``: replace the text at ``at`` when it already stands in a file, else add it."""
+    if at is None or at.file is None:
+        return set_variables(registration, {name: value})
+    edit = _spelled(_style(registration, (name,), at), name, value)
+    return Repair(prose=f"in {_where(at)}, change to{_then(registration)}", edit=edit, place=at)
+
+
+def set_variables(registration: Registration, values: Mapping[str, str]) -> Repair:
+    """Set several variables in one edit where the registration keeps its own."""
+    style = _style(registration, tuple(values), None)
+    lines = [_spelled(style, name, value) for name, value in values.items()]
+    place = registration.env_place or registration.place
+    if style is _Style.SHELL:
+        return Repair(prose="in the environment that starts the server", commands=tuple(lines), place=place)
+    edit = (",\n" if style in _COMMAS else "\n").join(lines)
+    if style is _Style.WORD and not registration.launch.variables:
+        edit = f'"env",\n{edit}'
+    if style in {_Style.OPTION, _Style.WORD}:
+        place, verb = registration.place, _in_arguments(registration)
+    else:
+        verb = "add to its environment"
+        edit = edit if registration.env_place else _new_block(registration, edit)
+    return Repair(prose=f"in {_where(place)}, {verb}{_then(registration)}", edit=edit, place=place)
+
+
+def remove_variable(registration: Registration, name: str, *, at: Place) -> Repair:
+    """Take ``name`` out of where it stands."""
+    if at.file is None:
+        return Repair(prose=f"remove {name} from the environment", commands=(_unset(name),), place=at)
+    return Repair(prose=f"in {_where(at)}, remove {name}{_then(registration)}", place=at)
+
+
+def rename_variable(registration: Registration, name: str, to: str, *, at: Place) -> Repair:
+    """Give the variable at ``at`` its right name, the value unchanged."""
+    if at.file is None:
+        commands = (_copy(name, to), _unset(name))
+        return Repair(prose=f"in the environment, rename {name} to {to}", commands=commands, place=at)
+    return Repair(prose=f"in {_where(at)}, rename {name} to {to}{_then(registration)}", place=at)
+
+
+def _where(place: Place) -> str:
+    if place.file is None:
+        return str(place)
+    return f"{place.file}, line {place.line}" if place.line else str(place.file)
 
 
 def _then(registration: Registration) -> str:
     return "" if registration.place.file is None else f", then restart {registration.client_title}"
 
 
-def set_variable(registration: Registration, name: str, value: str, *, at: Place | None = None) -> Repair:
-    """Set ``name`` to ``value``: replace the text at ``at`` when it already stands there, else add it."""
-    exists = at is not None and at.line is not None
-    place = at if at is not None and exists else registration.env_place or registration.place
-    verb = "change to" if exists else "add to its environment"
-    return Repair(
-        prose=f"in {_where(registration, place.line)}, {verb}{_then(registration)}",
-        edit=_assignment(registration, name, value),
-        place=place,
-    )
+def _spelled(style: _Style, name: str, value: str) -> str:
+    """``name`` set to ``value``, in one of the spellings."""
+    text = json.dumps(value, ensure_ascii=False)
+    match style:
+        case _Style.SHELL:
+            return f"$env:{name} = {_powershell(value)}" if _windows() else f"export {name}={shlex.quote(value)}"
+        case _Style.OPTION:
+            return f'"-e", {json.dumps(f"{name}={value}", ensure_ascii=False)}'
+        case _Style.WORD:
+            return json.dumps(f"{name}={value}", ensure_ascii=False)
+        case _Style.TOML:
+            return f"{name} = {_toml(value)}"
+        case _Style.YAML:
+            return f"{name}: {text}"
+        case _Style.ENV_FILE:
+            return f"{name}={value}"
+        case _Style.JSON:
+            return f"{json.dumps(name)}: {text}"
 
 
-def remove_variable(registration: Registration, name: str, *, at: Place) -> Repair:
-    """Take ``name`` out of the registration."""
-    if at.file is None:
-        return Repair(prose=f"unset {name}", commands=(f"unset {name}",), place=at)
-    return Repair(prose=f"in {at}, remove {name}{_then(registration)}", place=at)
+def _style(registration: Registration, names: Iterable[str], at: Place | None) -> _Style:
+    """How variables are spelled at ``at`` (None: where the registration keeps its variables)."""
+    place = at or registration.env_place or registration.place
+    if place.file is None:
+        return _Style.SHELL
+    if place.file != registration.place.file:
+        return _Style.YAML if place.file.suffix in _COMPOSE_FILES else _Style.ENV_FILE
+    launch = registration.launch
+    if at is None:
+        in_arguments = not _env_block_reaches(registration, names)
+    else:
+        in_arguments = any(v.name in names and v.place == at for v in launch.variables)
+    if in_arguments:
+        return _Style.OPTION if launch.kind in _CONTAINERS else _Style.WORD
+    return _Style.TOML if place.file.suffix == ".toml" else _Style.JSON
 
 
-def rename_variable(registration: Registration, name: str, to: str, *, at: Place) -> Repair:
-    """Give the variable at ``at`` its right name, the value unchanged."""
-    return Repair(prose=f"in {at}, rename {name} to {to}{_then(registration)}", place=at)
+def _env_block_reaches(registration: Registration, names: Iterable[str]) -> bool:
+    """Whether variables of the env block reach the server under this launch."""
+    launch = registration.launch
+    return (launch.kind not in _CONTAINERS and launch.inside == "host") or all(n in launch.passed for n in names)
+
+
+def _in_arguments(registration: Registration) -> str:
+    """Where a variable goes that the env block would not hand on."""
+    if registration.launch.kind is LaunchKind.DOCKER:
+        return "add to its arguments, before the image name"
+    if registration.launch.kind is LaunchKind.COMPOSE:
+        return "add to its arguments, before the service name (or, without -e, under environment: in the compose file)"
+    return "add to its arguments, before the server's command, because the env block does not reach into WSL"
+
+
+def _new_block(registration: Registration, edit: str) -> str:
+    """The whole env block, for an entry that has none yet."""
+    file = registration.place.file
+    if file is None or file.suffix != ".toml":
+        return f'"env": {{ {edit} }}'
+    if registration.client == "codex":
+        name = registration.name
+        table = name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+        return f"[mcp_servers.{table}.env]\n{edit}"
+    return f"[servers.env]\n{edit}"
+
+
+def _toml(value: str) -> str:
+    literal = "\\" in value and "'" not in value and value.isprintable()
+    return f"'{value}'" if literal else json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _windows() -> bool:
+    """Only this process's own environment is repaired by commands, so this process's system decides their spelling."""
+    return current_system() == "windows"
+
+
+def _powershell(value: str) -> str:
+    doubled = value.replace("'", "''")
+    return f"'{doubled}'"
+
+
+def _unset(name: str) -> str:
+    return f"Remove-Item Env:{name}" if _windows() else f"unset {name}"
+
+
+def _copy(name: str, to: str) -> str:
+    return f"$env:{to} = $env:{name}" if _windows() else f'export {to}="${name}"'

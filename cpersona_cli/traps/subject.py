@@ -1,0 +1,59 @@
+"""What a trap may rely on before it judges a registration's variables."""
+
+from __future__ import annotations
+
+from cpersona_cli.install.effective import Effective
+from cpersona_cli.install.model import LaunchKind
+from cpersona_cli.traps.model import Facts, SkipError, Target
+
+_ELSEWHERE = {LaunchKind.REMOTE, LaunchKind.PROXY}
+_PROMPT = "${input:"
+
+
+def server(facts: Facts) -> Target:
+    """The target, when its registration starts the server itself.
+
+    Raises ``SkipError`` for an entry that only connects to a server started elsewhere: its variables are not here.
+    """
+    target = facts.target
+    if target.registration.launch.kind in _ELSEWHERE or target.registration.transport == "http":
+        raise SkipError("the server is started elsewhere, its settings do not stand in this file")
+    return target
+
+
+def written(facts: Facts, name: str) -> Effective | None:
+    """The setting when somebody wrote a non-empty text for it and that text is known; else None.
+
+    A text that the client could not expand is not judged here (that it could not is a finding of its own).
+    Raises ``SkipError`` when the client asks the user for the value at every start.
+    """
+    server(facts)
+    found = facts.setting(name)
+    if prompted(found):
+        raise SkipError(f"{found.name} is asked for when the client starts, so its value stands in no file")
+    return found if found.given and not found.unresolved else None
+
+
+def prompted(setting: Effective) -> bool:
+    """Whether the client asks the user for the value."""
+    return bool(setting.unresolved) and _PROMPT in (setting.text or "")
+
+
+def own(target: Target, name: str) -> bool:
+    """Whether ``name`` was written for this server, and is not merely inherited from the shell around the client."""
+    value = target.environment.values.get(name)
+    if value is None:
+        return False
+    return value.place.file is not None or target.environment.base in {"process", "container", "wsl"}
+
+
+def unless_set_elsewhere(target: Target) -> str:
+    """The condition under which a missing variable is not missing after all; empty when nothing else can set it."""
+    launch = target.registration.launch
+    if target.environment.problems:
+        return f"unless it is set in what could not be read: {target.environment.problems[0]}"
+    if launch.wrapper:
+        return f"unless {launch.wrapper} sets it"
+    if launch.kind is LaunchKind.UNKNOWN:
+        return f"unless {launch.program or 'the command'} sets it"
+    return f"unless it is set in what could not be told: {launch.unclear[0]}" if launch.unclear else ""
