@@ -6,12 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 
 from cpersona_cli.install.model import Process
 
 
 class State(StrEnum):
-    """The first thing that stood in the way of reading, or ``ok``."""
+    """The first thing that stood in the way of reading, or ``ok``.
+
+    A database that could be read is ``ok`` even where the server could not write to it: ``writable`` and
+    ``folder_writable`` tell that.
+    """
 
     OK = "ok"
     MISSING = "missing"  # no such file, its folder exists
@@ -24,8 +29,8 @@ class State(StrEnum):
     FOREIGN = "foreign"  # SQLite, but of another program
     CORRUPT = "corrupt"
     LOCKED = "locked"
-    FOLDER_READ_ONLY = "folder-read-only"  # WAL mode, no -shm, and none can be made
-    STALE_WAL = "stale-wal"
+    FOLDER_READ_ONLY = "folder-read-only"  # WAL mode, no -shm, none can be made, and somebody has it open
+    STALE_WAL = "stale-wal"  # the -wal does not belong to the main file; SQLite would replay it, or drop it
     UNREADABLE = "unreadable"  # anything else, the reason in detail
     VOLATILE = "volatile"  # :memory:
 
@@ -34,11 +39,22 @@ class State(StrEnum):
 class Reading:
     """The facts of one database.
 
-    ``files`` are the names that stand beside it (``-wal``, ``.calibration.json`` ...) with their sizes in bytes.
-    ``filesystem`` is the mount's type; ``risk`` a word when that type or folder endangers SQLite (``network``,
-    ``bind-mount``, ``synced``). ``counts`` are rows per table, ``agents`` memories per agent id. ``missing`` are
-    schema objects the server relies on. Widths, labels and sizes come from cheap SQL only; contents of vectors are
-    not looked at here.
+    ``detail`` is a sentence about ``state``. ``files`` are what stands beside it, with sizes in bytes: by suffix of
+    the database's own name (``-wal``, ``.calibration.json`` ...), and ``alias_ledger.json`` by its full name.
+    ``folder_writable``, ``free_bytes``, ``filesystem`` and ``risk`` are of its folder, or of the nearest folder above
+    that exists. ``filesystem`` is the mount's type; ``risk`` is a word when that type or folder endangers the
+    database: ``network``, ``bind-mount``, ``synced``, ``volatile`` (gone with the next start) or ``git``.
+    ``journal`` is ``wal`` or ``rollback``, as the file's header says. ``method`` is how it was read: ``in-place``,
+    ``immutable`` (no log to read, so no locks) or ``copy`` (of the file and its log, in a private folder).
+
+    ``counts`` are rows per table, ``agents`` and ``projects`` memories per id, the largest first and at most 200 of
+    them; ``agents_total`` and ``projects_total`` count all. ``missing`` are tables, triggers and unique indexes the
+    server of that schema relies on; those of the text index are listed only where its table exists, and ``fts_rows``
+    has no entry where it does not. Widths, labels and sizes come from cheap SQL only; contents of vectors are not
+    looked at here. ``unmeasured`` names the fields that kept their default because time ran out.
+
+    ``integrity`` is ``whole`` when SQLite checked every page, ``partial`` when time allowed only some tables
+    (``unchecked`` names the others), empty when nothing was checked.
     """
 
     path: Path
@@ -57,12 +73,16 @@ class Reading:
     files: Mapping[str, int] = field(default_factory=dict)
     conflicts: tuple[tuple[str, int | None], ...] = ()  # conflict copies beside it, with their memories
     journal: str = ""
+    method: str = ""
     wal_bytes: int = 0
     holders: tuple[Process, ...] = ()
     holders_known: bool = True  # False where the system does not tell
     counts: Mapping[str, int] = field(default_factory=dict)
     agents: Mapping[str, int] = field(default_factory=dict)
+    agents_total: int = 0
     projects: Mapping[str, int] = field(default_factory=dict)
+    projects_total: int = 0
+    auto_project_rows: int = 0  # memories, episodes and profiles stored under the literal project "@auto"
     labels: Mapping[str, int] = field(default_factory=dict)  # embedding_model -> memories with a vector
     widths: Mapping[int, int] = field(default_factory=dict)  # dimensions -> memories
     unembedded: int = 0
@@ -71,13 +91,17 @@ class Reading:
     missing: tuple[str, ...] = ()
     fts_rows: Mapping[str, int] = field(default_factory=dict)
     sqlite_version: str = ""
+    fts5: bool = True
     trigram: bool = True
     fts_pending: bool = False
     future_timestamps: int = 0  # memories dated more than a day ahead of this machine's clock
     invalid_timestamps: int = 0  # memories whose timestamp is not empty and SQLite's datetime() cannot read
     before_newest_episode: int = 0  # memories older than their agent's newest episode by its created_at
-    newest_memory: str = ""
+    newest_memory: str = ""  # the largest timestamp, as stored
     newest_episode_created: str = ""
     newest_episode_ended: str = ""
     calibration: Mapping[str, object] | None = None
     calibration_problem: str = ""
+    integrity: Literal["", "whole", "partial"] = ""
+    unchecked: tuple[str, ...] = ()
+    unmeasured: tuple[str, ...] = ()
