@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from cpersona_cli.install.bounded import Content, line_of, read_bounded
+from cpersona_cli.install.clients import claude_folder, codex_home, project_folders
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Place
 
@@ -150,21 +151,17 @@ def _block(lines: Sequence[str], start: int, last: int, *, closed: bool) -> Bloc
 _Candidate = tuple[tuple[str, ...], Path, Literal["user", "project"]]
 
 
-def claude_folder(machine: Machine) -> Path:
-    """Claude Code's settings folder: ``~/.claude`` unless ``CLAUDE_CONFIG_DIR`` moves it."""
-    moved = machine.env.get("CLAUDE_CONFIG_DIR", "")
-    return Path(moved) if moved else machine.home / ".claude"
-
-
 def _candidates(machine: Machine) -> Iterator[_Candidate]:
     """(clients, file, scope) of every file some client loads in each session; user files first."""
     claude, home = claude_folder(machine), machine.home
-    codex = Path(machine.env.get("CODEX_HOME") or home / ".codex")
+    codex = codex_home(machine)
     yield ("claude-code",), claude / "CLAUDE.md", "user"
     yield ("codex",), codex / "AGENTS.md", "user"
-    yield ("gemini",), home / ".gemini" / "GEMINI.md", "user"
+    yield ("gemini-cli",), home / ".gemini" / "GEMINI.md", "user"
     yield ("windsurf",), home / ".codeium" / "windsurf" / "memories" / "global_rules.md", "user"
-    for folder in _project_folders(machine):
+    for folder in project_folders(machine):
+        if folder == home:
+            break
         yield ("claude-code",), folder / "CLAUDE.md", "project"
         yield ("claude-code",), folder / "CLAUDE.local.md", "project"
         if folder / ".claude" != claude:
@@ -172,23 +169,11 @@ def _candidates(machine: Machine) -> Iterator[_Candidate]:
         if folder != codex:
             yield ("codex", "cursor", "vscode", "zed"), folder / "AGENTS.md", "project"
         yield ("vscode",), folder / ".github" / "copilot-instructions.md", "project"
-        yield ("gemini",), folder / "GEMINI.md", "project"
+        yield ("gemini-cli",), folder / "GEMINI.md", "project"
         for path in _listed(folder / ".cursor" / "rules", "*.mdc"):
             yield ("cursor",), path, "project"
         for path in _listed(folder / ".windsurf" / "rules", "*.md"):
             yield ("windsurf",), path, "project"
-
-
-def _project_folders(machine: Machine) -> tuple[Path, ...]:
-    """The working directory and its parents up to the repository's root, but never the home directory's parents."""
-    folders: list[Path] = []
-    for folder in (machine.cwd, *machine.cwd.parents):
-        if folder in {machine.home, Path(folder.anchor)} or folder in machine.home.parents:
-            break
-        folders.append(folder)
-        if _exists(folder / ".git"):
-            break
-    return tuple(folders)
 
 
 def _exists(path: Path) -> bool:

@@ -105,7 +105,7 @@ def _acl_grant(facts: Facts) -> Iterator[Finding]:
             yield Finding(
                 about=agent,
                 place=acl.at,
-                measured=f"client 'local' has the permission {permission!r} for the agent id {agent!r} that its files name",
+                measured=f"client 'local' has permission {permission!r} for {agent!r}, the id in its policy block",
                 repair=Repair(prose=f"in {acl.path}, grant it", edit=f'"{agent}": "read-write"', place=acl.at),
             )
 
