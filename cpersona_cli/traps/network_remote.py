@@ -1,0 +1,157 @@
+"""Vector search on the embedding server's own index, and the embedding server in CPersona's environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cpersona_cli.install.embedding_server import EmbeddingServer
+from cpersona_cli.install.model import Place
+from cpersona_cli.text import bare_url, safe
+from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Trap
+from cpersona_cli.traps.network import split
+from cpersona_cli.traps.network_server import assign, found_at, is_for, starts
+from cpersona_cli.traps.repairs import remove_variable, set_variable
+
+
+def _index_off(facts: Facts) -> Iterator[Finding]:
+    for server in _remote_servers(facts):
+        if server.whole and server.get("EMBEDDING_INDEX_ENABLED").strip().lower() != "true":
+            written = server.get("EMBEDDING_INDEX_ENABLED")
+            yield found_at(
+                server,
+                "EMBEDDING_INDEX_ENABLED",
+                f"EMBEDDING_INDEX_ENABLED={safe(written)}" if written else "EMBEDDING_INDEX_ENABLED is not set",
+                assign(server, "EMBEDDING_INDEX_ENABLED", "true"),
+            )
+
+
+def _remote_servers(facts: Facts) -> Iterator[EmbeddingServer]:
+    remote = [t for t in facts.targets if t.settings["CPERSONA_VECTOR_SEARCH_MODE"].value == "remote"]
+    for server in starts(facts):
+        if any(is_for(target, server) for target in remote):
+            yield server
+
+
+def _index_relative(facts: Facts) -> Iterator[Finding]:
+    for server in _remote_servers(facts):
+        path = server.get("EMBEDDING_INDEX_DB_PATH")
+        if server.container or server.cwd or not server.whole or (path and facts.machine.pure(path).is_absolute()):
+            continue
+        absolute = facts.machine.home / ".local" / "share" / "cembedding" / "embedding_index.db"
+        yield found_at(
+            server,
+            "EMBEDDING_INDEX_DB_PATH",
+            f"EMBEDDING_INDEX_DB_PATH={safe(path)}" if path else "EMBEDDING_INDEX_DB_PATH is not set",
+            assign(server, "EMBEDDING_INDEX_DB_PATH", str(absolute)),
+        )
+
+
+def _remote_route(facts: Facts) -> Iterator[Finding]:
+    remote = facts.server.settings["CPERSONA_VECTOR_SEARCH_MODE"]
+    setting = facts.setting("CPERSONA_EMBEDDING_URL")
+    if remote.value != "remote":
+        return
+    parts = split(setting)
+    if parts is None or not parts.path.rstrip("/").endswith("/embed"):
+        yield Finding(
+            about=remote.setting.name,
+            place=remote.place,
+            measured=f"{remote.name}=remote and "
+            + (f"{setting.name}={bare_url(str(setting.value))}" if setting.value else "no embedding URL"),
+            repair=Repair(
+                prose=f"end the embedding URL in /embed, or remove {remote.setting.name} to search in the database",
+                edit=set_variable(facts.target.registration, setting.setting.name, "http://127.0.0.1:8401/embed").edit,
+                place=setting.place if setting.given else remote.place,
+            ),
+        )
+
+
+def _blobless(facts: Facts) -> Iterator[Finding]:
+    remote = facts.server.settings["CPERSONA_VECTOR_SEARCH_MODE"]
+    blob = facts.setting("CPERSONA_STORE_BLOB")
+    if remote.value == "remote" and blob.value is False:
+        yield Finding(
+            about=blob.setting.name,
+            place=blob.place,
+            measured=f"{remote.name}=remote with {blob.name}={blob.text}",
+            repair=remove_variable(facts.target.registration, blob.name, at=blob.place),
+        )
+
+
+def _beside(facts: Facts) -> Iterator[Finding]:
+    version = facts.server.version
+    found = version.packages.get("cembedding")
+    if found is not None:
+        yield Finding(
+            about="cembedding",
+            place=Place(version.site) if version.site is not None else facts.target.registration.place,
+            measured=f"cembedding {found} is installed beside cpersona {version.version or '(version not told)'}",
+            repair=Repair(
+                prose="give each its own environment, then restart the client",
+                commands=("uv tool install cembedding[onnx]", "uv tool install cpersona@latest"),
+            ),
+        )
+
+
+TRAPS = (
+    Trap(
+        id="network.remote-route",
+        title="remote vector search without a route to the index",
+        severity=Severity.FAULT,
+        needs=Needs.REGISTRATION,
+        detect=_remote_route,
+        expected="an embedding URL that ends in /embed, from which the index routes are derived",
+        costs="every remote search and every push to the index is skipped, with one line on stderr",
+        repair="end the embedding URL in /embed, or search locally",
+        source="the server's issues bug-669 and bug-786",
+        rows=("B32",),
+    ),
+    Trap(
+        id="network.remote-index-off",
+        title="remote vector search on a server whose index is off",
+        severity=Severity.FAULT,
+        needs=Needs.MACHINE,
+        detect=_index_off,
+        expected="EMBEDDING_INDEX_ENABLED=true on the embedding server",
+        costs="the routes /index and /search do not exist, so nothing is found by meaning",
+        repair="set EMBEDDING_INDEX_ENABLED=true on the embedding server",
+        source="the embedding server 0.9.1",
+        rows=("B32",),
+    ),
+    Trap(
+        id="network.remote-without-blobs",
+        title="vectors are kept on the remote index only",
+        severity=Severity.WARNING,
+        needs=Needs.REGISTRATION,
+        detect=_blobless,
+        expected="CPERSONA_STORE_BLOB left on",
+        costs="when the index is away nothing is found by meaning, and widths and models of vectors cannot be checked",
+        repair="remove CPERSONA_STORE_BLOB",
+        source="the server's issues bug-180, bug-182 and bug-371",
+        rows=("B33",),
+    ),
+    Trap(
+        id="network.remote-index-relative",
+        title="the remote index lies below the embedding server's working folder",
+        severity=Severity.WARNING,
+        needs=Needs.MACHINE,
+        detect=_index_relative,
+        expected="EMBEDDING_INDEX_DB_PATH is absolute, or the working folder is fixed",
+        costs="started from another folder it begins an empty index, and nothing back-fills the older memories",
+        repair="set EMBEDDING_INDEX_DB_PATH to an absolute path",
+        source="the embedding server 0.9.1; the server's operations page",
+        rows=("B34",),
+    ),
+    Trap(
+        id="network.embedding-server-beside",
+        title="the embedding server is installed in CPersona's own environment",
+        severity=Severity.WARNING,
+        needs=Needs.REGISTRATION,
+        detect=_beside,
+        expected="one environment for each",
+        costs="the embedding server holds the mcp library below 1.27, so an installer quietly picks cpersona 2.6.10",
+        repair="install each with uv tool (or uvx), never both into one environment",
+        source="measured with pip: requirements of cembedding 0.9.1 and cpersona 2.6.14",
+        rows=("B35",),
+    ),
+)

@@ -1,0 +1,31 @@
+"""Commands to copy and paste, quoted for the shell of the inspected system."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from cpersona_cli.install.machine import Machine
+
+
+def word(text: str | Path, machine: Machine) -> str:
+    """One argument: POSIX quoting, or double quotes where the system is Windows."""
+    plain = str(text)
+    if machine.system != "windows":
+        return shlex.quote(plain)
+    return f'"{plain}"' if not plain or set(plain) & set(" &()^%!;,=") else plain
+
+
+def move(source: str | Path, target: str | Path, machine: Machine) -> str:
+    """Rename a file."""
+    return f"{'move' if machine.system == 'windows' else 'mv'} {word(source, machine)} {word(target, machine)}"
+
+
+def copy(source: str | Path, target: str | Path, machine: Machine) -> str:
+    """Copy a file with its times and modes."""
+    return f"{'copy' if machine.system == 'windows' else 'cp -p'} {word(source, machine)} {word(target, machine)}"
+
+
+def tool(subcommand: str, path: Path, machine: Machine, *options: str) -> str:
+    """A command of this tool on one database."""
+    return " ".join(("cpersona-cli", subcommand, "--db", word(path, machine), *options))
