@@ -81,9 +81,9 @@ def project_folders(machine: Machine) -> tuple[Path, ...]:
 
 
 def matching(folder: Path, prefix: str) -> list[Path]:
-    """What stands in ``folder`` under names that begin with ``prefix``, sorted; a folder that cannot be listed is empty."""
+    """What stands in ``folder`` under names that begin with ``prefix``, sorted; nothing where it cannot be listed."""
     try:
-        return [folder / name for name in sorted(os.listdir(folder)) if name.startswith(prefix)]
+        return sorted(path for path in folder.iterdir() if path.name.startswith(prefix))
     except (OSError, ValueError):
         return []
 
@@ -91,7 +91,7 @@ def matching(folder: Path, prefix: str) -> list[Path]:
 def claude_folder(machine: Machine) -> Path:
     """Where Claude Code keeps its settings."""
     chosen = machine.env.get("CLAUDE_CONFIG_DIR", "")
-    return Path(chosen) if chosen else machine.home / ".claude"
+    return machine.cwd / chosen if chosen else machine.home / ".claude"
 
 
 def claude_state(machine: Machine) -> Path:
@@ -157,7 +157,7 @@ def _claude_desktop(machine: Machine) -> Iterator[ClientFile]:
 def codex_home(machine: Machine) -> Path:
     """Where Codex keeps its settings."""
     chosen = machine.env.get("CODEX_HOME", "")
-    return Path(chosen) if chosen else machine.home / ".codex"
+    return machine.cwd / chosen if chosen else machine.home / ".codex"
 
 
 def _codex(machine: Machine) -> Iterator[ClientFile]:
@@ -223,7 +223,7 @@ def _vscode(machine: Machine) -> Iterator[ClientFile]:
 def _copilot_cli(machine: Machine) -> Iterator[ClientFile]:
     chosen = machine.env.get("COPILOT_HOME", "")
     default = machine.home / ".copilot"
-    folder = Path(chosen) if chosen else default
+    folder = machine.cwd / chosen if chosen else default
     yield ClientFile(path=folder / "mcp-config.json", scope="user", key=("mcpServers",))
     if folder != default:
         unread = f"COPILOT_HOME is set, so Copilot CLI started here reads {folder / 'mcp-config.json'} instead"
@@ -243,7 +243,7 @@ def _gemini(machine: Machine) -> Iterator[ClientFile]:
         "windows": machine.root / "ProgramData" / "gemini-cli",
     }[machine.system]
     chosen = machine.env.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH", "")
-    path = Path(chosen) if chosen else system / "settings.json"
+    path = machine.cwd / chosen if chosen else system / "settings.json"
     user = machine.home / ".gemini" / "settings.json"
     yield ClientFile(path=path, scope="system", key=key, flavour="json+comments")
     if machine.cwd != machine.home:

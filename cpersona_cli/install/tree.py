@@ -16,7 +16,7 @@ _DEPTH = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """One value. ``at`` and ``key_at`` are character offsets into the text; a value without a key has ``key_at == at``."""
+    """One value, and where it and its key begin as character offsets; without a key both are the same."""
 
     value: dict[str, Node] | list[Node] | str | float | bool | None
     at: int
