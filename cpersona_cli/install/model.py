@@ -175,6 +175,7 @@ class Registration:
     why: str = ""
     project: Path | None = None
     fields: Mapping[str, object] = field(default_factory=dict)
+    inherited: tuple[Variable, ...] = ()  # what the client's own settings put into its environment, and so into the base
 
     @property
     def label(self) -> str:
@@ -228,6 +229,7 @@ class Discovery:
     registrations: tuple[Registration, ...]
     looked: tuple[Looked, ...]
     embedding_servers: tuple[Registration, ...] = ()  # entries that start the reference embedding server
+    empty_projects: tuple[Place, ...] = ()  # empty mcpServers objects of Claude Code's projects; words name the project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
