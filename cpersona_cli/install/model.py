@@ -175,7 +175,7 @@ class Registration:
     why: str = ""
     project: Path | None = None
     fields: Mapping[str, object] = field(default_factory=dict)
-    inherited: tuple[Variable, ...] = ()  # what the client's own settings put into its environment, and so into the base
+    inherited: tuple[Variable, ...] = ()  # what the client's own settings put into its environment
 
     @property
     def label(self) -> str:
