@@ -16,7 +16,6 @@ from cpersona_cli.install.model import (
     DatabasePath,
     Discovery,
     Environment,
-    LaunchKind,
     Place,
     Registration,
     ServerVersion,
@@ -168,13 +167,6 @@ class Facts:
         if not isinstance(self.current, Target):
             raise SkipError("no registration was chosen")
         return self.current
-
-    @property
-    def server(self) -> Target:
-        """The registration under examination where it starts the server itself; else the check is skipped."""
-        if self.target.registration.launch.kind in {LaunchKind.REMOTE, LaunchKind.PROXY}:
-            raise SkipError("this registration reaches a server that is started elsewhere")
-        return self.target
 
     @property
     def database(self) -> Database:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from urllib.parse import SplitResult, urlsplit
 
 from cpersona_cli.install.effective import Effective
@@ -13,6 +14,7 @@ from cpersona_cli.text import bare_url, plural
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap, Uncheckable
 from cpersona_cli.traps.repairs import remove_variable, set_variable
 from cpersona_cli.traps.shell import tool
+from cpersona_cli.traps.subject import server
 
 #: The reference server refuses a request body of this many bytes or more.
 BODY_LIMIT = 1 << 20
@@ -28,7 +30,7 @@ def endpoint(target: Target) -> Effective | None:
     mode = target.settings["CPERSONA_EMBEDDING_MODE"].value
     name = {"http": "CPERSONA_EMBEDDING_URL", "api": "CPERSONA_EMBEDDING_API_URL"}.get(str(mode))
     setting = None if name is None else target.settings[name]
-    return setting if setting is not None and setting.value else None
+    return setting if setting is not None and setting.value and not setting.unresolved else None
 
 
 def split(setting: Effective) -> SplitResult | None:
@@ -43,7 +45,7 @@ def split(setting: Effective) -> SplitResult | None:
 
 def loopback(facts: Facts) -> tuple[Target, Effective, SplitResult] | None:
     """The target, the setting and the parts of its URL, where that URL names the computer the server runs on."""
-    target = facts.server
+    target = server(facts)
     setting = endpoint(target)
     parts = None if setting is None else split(setting)
     if setting is None or parts is None or not is_loopback(str(setting.value)):
@@ -89,7 +91,7 @@ def _loopback_in_container(facts: Facts) -> Iterator[Finding]:
         about=setting.setting.name,
         place=setting.place,
         measured=f"{setting.name}={bare_url(str(setting.value))}, and the server runs in a container",
-        repair=Repair(prose=change.prose + extra, edit=change.edit, place=change.place),
+        repair=replace(change, prose=change.prose + extra),
     )
 
 
@@ -137,7 +139,7 @@ def _https_loopback(facts: Facts) -> Iterator[Finding]:
 
 
 def _advisory_off(facts: Facts) -> Iterator[Finding]:
-    advisory = facts.server.settings["CPERSONA_DEGRADED_ADVISORY"]
+    advisory = server(facts).settings["CPERSONA_DEGRADED_ADVISORY"]
     mode = facts.setting("CPERSONA_EMBEDDING_MODE")
     if mode.value in {"http", "api"} and advisory.value is False:
         yield Finding(
@@ -149,7 +151,7 @@ def _advisory_off(facts: Facts) -> Iterator[Finding]:
 
 
 def _advisory_once(facts: Facts) -> Iterator[Finding]:
-    transport = facts.server.settings["CPERSONA_TRANSPORT"]
+    transport = server(facts).settings["CPERSONA_TRANSPORT"]
     if transport.value == "streamable-http" and endpoint(facts.target) is not None:
         yield Finding(
             about=transport.setting.name,
@@ -164,7 +166,7 @@ def _advisory_once(facts: Facts) -> Iterator[Finding]:
 
 
 def _prefixed_model(facts: Facts) -> Iterator[Finding]:
-    model = facts.server.settings["CPERSONA_EMBEDDING_MODEL"]
+    model = server(facts).settings["CPERSONA_EMBEDDING_MODEL"]
     if endpoint(facts.target) is not None and model.given and _PREFIXED.search(str(model.value)):
         yield Finding(
             about=model.setting.name,

@@ -12,6 +12,7 @@ from cpersona_cli.text import bare_url, safe
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap
 from cpersona_cli.traps.network import endpoint
 from cpersona_cli.traps.repairs import set_variable
+from cpersona_cli.traps.subject import server
 
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 
@@ -36,7 +37,7 @@ def _embeds(target: Target) -> bool:
 
 def _in_the_way(facts: Facts) -> tuple[str, Proxy, Mapping[str, str]] | None:
     """The URL and the proxy that a request to it would take, where the client can be created."""
-    target = facts.server
+    target = server(facts)
     setting = endpoint(target)
     if setting is None:
         return None
@@ -111,7 +112,7 @@ def _misses(facts: Facts) -> Iterator[Finding]:
 
 
 def _socks(facts: Facts) -> Iterator[Finding]:
-    target = facts.server
+    target = server(facts)
     if not _embeds(target) or "socksio" in target.version.packages:
         return
     environment = _environment(target)
@@ -139,7 +140,7 @@ def _without(facts: Facts, name: str) -> Repair:
 
 
 def _unusable(facts: Facts) -> Iterator[Finding]:
-    target = facts.server
+    target = server(facts)
     if not _embeds(target):
         return
     environment = _environment(target)

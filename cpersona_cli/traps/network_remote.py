@@ -11,43 +11,44 @@ from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Tr
 from cpersona_cli.traps.network import split
 from cpersona_cli.traps.network_server import assign, found_at, is_for, starts
 from cpersona_cli.traps.repairs import remove_variable, set_variable
+from cpersona_cli.traps.subject import server
 
 
 def _index_off(facts: Facts) -> Iterator[Finding]:
-    for server in _remote_servers(facts):
-        if server.whole and server.get("EMBEDDING_INDEX_ENABLED").strip().lower() != "true":
-            written = server.get("EMBEDDING_INDEX_ENABLED")
+    for start in _remote_servers(facts):
+        if start.whole and start.get("EMBEDDING_INDEX_ENABLED").strip().lower() != "true":
+            written = start.get("EMBEDDING_INDEX_ENABLED")
             yield found_at(
-                server,
+                start,
                 "EMBEDDING_INDEX_ENABLED",
                 f"EMBEDDING_INDEX_ENABLED={safe(written)}" if written else "EMBEDDING_INDEX_ENABLED is not set",
-                assign(server, "EMBEDDING_INDEX_ENABLED", "true"),
+                assign(start, "EMBEDDING_INDEX_ENABLED", "true"),
             )
 
 
 def _remote_servers(facts: Facts) -> Iterator[EmbeddingServer]:
     remote = [t for t in facts.targets if t.settings["CPERSONA_VECTOR_SEARCH_MODE"].value == "remote"]
-    for server in starts(facts):
-        if any(is_for(target, server) for target in remote):
-            yield server
+    for start in starts(facts):
+        if any(is_for(target, start) for target in remote):
+            yield start
 
 
 def _index_relative(facts: Facts) -> Iterator[Finding]:
-    for server in _remote_servers(facts):
-        path = server.get("EMBEDDING_INDEX_DB_PATH")
-        if server.container or server.cwd or not server.whole or (path and facts.machine.pure(path).is_absolute()):
+    for start in _remote_servers(facts):
+        path = start.get("EMBEDDING_INDEX_DB_PATH")
+        if start.container or start.cwd or not start.whole or (path and facts.machine.pure(path).is_absolute()):
             continue
         absolute = facts.machine.home / ".local" / "share" / "cembedding" / "embedding_index.db"
         yield found_at(
-            server,
+            start,
             "EMBEDDING_INDEX_DB_PATH",
             f"EMBEDDING_INDEX_DB_PATH={safe(path)}" if path else "EMBEDDING_INDEX_DB_PATH is not set",
-            assign(server, "EMBEDDING_INDEX_DB_PATH", str(absolute)),
+            assign(start, "EMBEDDING_INDEX_DB_PATH", str(absolute)),
         )
 
 
 def _remote_route(facts: Facts) -> Iterator[Finding]:
-    remote = facts.server.settings["CPERSONA_VECTOR_SEARCH_MODE"]
+    remote = server(facts).settings["CPERSONA_VECTOR_SEARCH_MODE"]
     setting = facts.setting("CPERSONA_EMBEDDING_URL")
     if remote.value != "remote":
         return
@@ -58,16 +59,17 @@ def _remote_route(facts: Facts) -> Iterator[Finding]:
             place=remote.place,
             measured=f"{remote.name}=remote and "
             + (f"{setting.name}={bare_url(str(setting.value))}" if setting.value else "no embedding URL"),
-            repair=Repair(
-                prose=f"end the embedding URL in /embed, or remove {remote.setting.name} to search in the database",
-                edit=set_variable(facts.target.registration, setting.setting.name, "http://127.0.0.1:8401/embed").edit,
-                place=setting.place if setting.given else remote.place,
+            repair=set_variable(
+                facts.target.registration,
+                setting.setting.name,
+                "http://127.0.0.1:8401/embed",
+                at=setting.place if setting.given else None,
             ),
         )
 
 
 def _blobless(facts: Facts) -> Iterator[Finding]:
-    remote = facts.server.settings["CPERSONA_VECTOR_SEARCH_MODE"]
+    remote = server(facts).settings["CPERSONA_VECTOR_SEARCH_MODE"]
     blob = facts.setting("CPERSONA_STORE_BLOB")
     if remote.value == "remote" and blob.value is False:
         yield Finding(
@@ -79,7 +81,7 @@ def _blobless(facts: Facts) -> Iterator[Finding]:
 
 
 def _beside(facts: Facts) -> Iterator[Finding]:
-    version = facts.server.version
+    version = server(facts).version
     found = version.packages.get("cembedding")
     if found is not None:
         yield Finding(
