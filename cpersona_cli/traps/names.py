@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from cpersona_cli.install.effective import Effective
 from cpersona_cli.install.settings import Reader
+from cpersona_cli.install.table import BY_ALIAS, BY_NAME
 from cpersona_cli.text import nearest, safe
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap
 from cpersona_cli.traps.repairs import remove_variable, rename_variable, set_variable, set_variables
-from cpersona_cli.traps.subject import own, prompted, server, unless_set_elsewhere, written
+from cpersona_cli.traps.subject import own, prompted, server, unless_set_elsewhere
 
 MODE = "CPERSONA_EMBEDDING_MODE"
 URL = "CPERSONA_EMBEDDING_URL"
@@ -23,6 +24,9 @@ MODES = ("none", "http", "api")
 #: Where the reference embedding server listens unless it is told otherwise.
 REFERENCE_URL = "http://127.0.0.1:8401/embed"
 
+# Written for this server as often as for the embedding server, so no sign of a shared block.
+_MISTAKEN = {"EMBEDDING_TIMEOUT_SECS", "EMBEDDING_DIMENSIONS"}
+
 # What people write for a mode, and the mode they mean.
 _MEANT = {
     "http": ("local", "onnx", "mlx", "jina", "cembedding", "server", "rest", "url", "true", "on", "yes", "1", "https"),
@@ -34,7 +38,7 @@ _MEANT = {
 def mode(facts: Facts) -> str:
     """The embedding mode in force, an empty string when it is unknown or unsupported."""
     found = facts.setting(MODE)
-    return str(found.value) if found.value in MODES and not (found.unresolved or found.invalid) else ""
+    return str(found.value) if found.value in MODES and not found.unresolved else ""
 
 
 def renamed(target: Target, name: str) -> Repair | None:
@@ -62,12 +66,11 @@ def _mode_none(facts: Facts) -> Iterator[Finding]:
 
 
 def _mode_unsupported(facts: Facts) -> Iterator[Finding]:
-    found = written(facts, MODE)
-    if found is None or found.text in MODES:
+    registration, found = server(facts).registration, facts.setting(MODE)
+    if not found.invalid:
         return
-    text = str(found.text)
+    text = found.text or ""
     meant = _meant_mode(text)
-    registration = facts.target.registration
     if meant:
         repair = set_variable(registration, found.name, meant, at=found.place)
     else:
@@ -156,7 +159,7 @@ def _url_without_mode(facts: Facts) -> Iterator[Finding]:
 def _alias_too_old(facts: Facts) -> Iterator[Finding]:
     target = server(facts)
     for name in EMBEDDING:
-        for alias in facts.setting(name).setting.aliases:
+        for alias in BY_NAME[name].aliases:
             value = target.environment.values.get(alias)
             if value and value.text and not target.environment.get(name) and own(target, alias):
                 yield Finding(
@@ -216,11 +219,12 @@ def _empty_alias(facts: Facts) -> Iterator[Finding]:
 
 
 def shares_block(target: Target) -> str:
-    """A variable of the embedding server that stands among this server's own; empty when there is none."""
+    """A variable that only the embedding server reads and that stands among this server's own; else empty."""
     for name, found in target.settings.values.items():
-        if found.setting.reader is Reader.EMBEDDING_SERVER and found.given and own(target, found.name):
+        foreign = found.setting.reader is Reader.EMBEDDING_SERVER and name not in BY_ALIAS
+        if foreign and found.given and name not in _MISTAKEN and own(target, found.name):
             return name
-    return "EMBEDDING_PROVIDER" if own(target, "EMBEDDING_PROVIDER") else ""
+    return ""
 
 
 def _shared_block(facts: Facts) -> Iterator[Finding]:

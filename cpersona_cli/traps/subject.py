@@ -25,13 +25,13 @@ def written(facts: Facts, name: str) -> Effective | None:
     """The setting when somebody wrote a non-empty text for it and that text is known; else None.
 
     A text that the client could not expand is not judged here (that it could not is a finding of its own).
-    Raises ``SkipError`` when the client asks the user for the value at every start.
+    Raises ``SkipError`` when the client asks the user for the value at every start, and for an entry that only
+    connects to a server started elsewhere.
     """
-    server(facts)
-    found = facts.setting(name)
+    found = server(facts).settings[name]
     if prompted(found):
         raise SkipError(f"{found.name} is asked for when the client starts, so its value stands in no file")
-    return found if found.given and not found.unresolved else None
+    return found if found.given and not (found.unresolved or found.ignored) else None
 
 
 def prompted(setting: Effective) -> bool:

@@ -19,11 +19,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-import cpersona_cli.traps
 from cpersona_cli.install.database import database_path
+from cpersona_cli.install.environment import environments
+
+import cpersona_cli.traps
 from cpersona_cli.install.effective import effective
 from cpersona_cli.install.embedding_server import EmbeddingServer
-from cpersona_cli.install.environment import environments
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import (
     Discovery,
@@ -131,7 +132,7 @@ def targets(entry: Registration, *, version: str | None = "2.6.14", machine: Mac
     release = ServerVersion(version=version, evidence="a test says so" if version else "the version was not told")
     found = []
     for environment in environments(entry, machine):
-        settings = effective(environment, version)
+        settings = effective(environment, version, system=machine.system)
         database = database_path(entry, settings["CPERSONA_DB_PATH"], machine)
         found.append(
             Target(registration=entry, environment=environment, settings=settings, version=release, database=database)
