@@ -17,23 +17,17 @@ def _embedding(name: str, note: str, default: str = "", kind: Kind = Kind.TEXT, 
         more.setdefault("invalid", Invalid.REFUSES)
         more.setdefault("outside", Invalid.REFUSES)
         more.setdefault("empty_is_unset", False)
-    more.update(reader=Reader.EMBEDDING_SERVER, since="")
+    more["reader"] = Reader.EMBEDDING_SERVER
+    more["since"] = ""
     return Setting(name=name, note=note, default=default, kind=kind, **more)
 
 
 def _one_of(name: str, note: str, choices: tuple[str, ...], kind: Kind = Kind.CHOICE, **more: Unpack[More]) -> Setting:
     more.setdefault("invalid", Invalid.REFUSES)
-    return Setting(
-        name=name,
-        note=note,
-        choices=choices,
-        default=choices[0],
-        kind=kind,
-        reader=Reader.EMBEDDING_SERVER,
-        since="",
-        empty_is_unset=False,
-        **more,
-    )
+    more["reader"] = Reader.EMBEDDING_SERVER
+    more["since"] = ""
+    more["empty_is_unset"] = False
+    return Setting(name=name, note=note, choices=choices, default=choices[0], kind=kind, **more)
 
 
 EMBEDDING_SERVER: tuple[Setting, ...] = (
@@ -138,8 +132,8 @@ SYSTEM: tuple[Setting, ...] = (
 )
 
 
-def _nobody(name: str, instead: str, note: str, **more: Unpack[More]) -> Setting:
-    return text(name, note, reader=Reader.NOBODY, since="", instead=instead, **more)
+def _nobody(name: str, meant: str, note: str, *, removed: str = "", secret: bool = False) -> Setting:
+    return text(name, note, reader=Reader.NOBODY, since="", instead=meant, removed=removed, secret=secret)
 
 
 _SIBLING = "a name of the other programs' kind that this server never had"
