@@ -13,7 +13,8 @@ from cpersona_cli.install.model import Registration
 DEFAULT_TEXT = "data/cpersona.db"
 
 _LIMIT = 24
-_HOME_WORDS = re.compile(
+#: How people write their home folder, at the start of a path.
+HOME_WORDS = re.compile(
     r"^(?:~|\$HOME|\$\{HOME\}|\$\{userHome\}|%USERPROFILE%|%HOMEDRIVE%%HOMEPATH%)(?=$|[/\\])", re.IGNORECASE
 )
 
@@ -28,9 +29,9 @@ def candidates(registration: Registration, setting: Effective, machine: Machine)
     text = (setting.text or DEFAULT_TEXT).strip().strip("\"'")
     if registration.launch.inside != "host" or "\0" in text or text.startswith((":memory:", "file:")):
         return ()
-    if not _HOME_WORDS.match(text) and machine.pure(text).is_absolute():
+    if not HOME_WORDS.match(text) and machine.pure(text).is_absolute():
         return ()
-    expanded = _HOME_WORDS.sub(lambda _: str(machine.home), text)
+    expanded = HOME_WORDS.sub(lambda _: str(machine.home), text)
     found = [Path(expanded)] if expanded != text else []
     found += [folder / text for folder in _folders(registration, machine)]
     if not setting.given:
