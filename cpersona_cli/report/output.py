@@ -93,7 +93,7 @@ def _check_writable(path: Path, spec: str) -> None:
 def wanted(argv: Sequence[str], env: Mapping[str, str]) -> Output:
     """What the command line seems to ask for, told without parsing it: for errors met before or while parsing."""
     name = env.get("CPERSONA_CLI_FORMAT", "")
-    for word, following in zip(argv, [*argv[1:], ""], strict=True):
+    for word, following in zip(argv, [*argv[1:], ""], strict=False):
         if word == "--":
             break
         if word == "--json":

@@ -11,7 +11,7 @@ A waivers file is TOML::
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ class Waiver:
 
     id: str
     reason: str
-    expires: datetime.date
+    expires: dt.date
     place: Place
     fingerprint: str = ""
 
@@ -44,7 +44,10 @@ class Waiver:
 
 
 class Applied(NamedTuple):
-    """What waivers make of a run: the findings that count, those that do not, and the checks of the file itself."""
+    """What waivers make of a run: the findings that count, those that do not, and the checks of the file itself.
+
+    The findings of the file's own checks are not among ``findings``.
+    """
 
     findings: tuple[Finding, ...]
     waived: tuple[tuple[Finding, Waiver], ...]
@@ -82,21 +85,21 @@ def _waiver(file: ToolFile, number: int, entry: Mapping[str, object]) -> Waiver:
     )
 
 
-def _day(file: ToolFile, entry: Mapping[str, object], number: int, above: int) -> datetime.date:
+def _day(file: ToolFile, entry: Mapping[str, object], number: int, above: int) -> dt.date:
     value = entry.get("expires")
     if value is None:
         raise file.error(f"waiver {number + 1} has no expires: the last day on which it holds", above or None)
-    if isinstance(value, datetime.datetime):
+    if isinstance(value, dt.datetime):
         return value.date()
-    if isinstance(value, datetime.date):
+    if isinstance(value, dt.date):
         return value
     try:
-        return datetime.date.fromisoformat(str(value))
+        return dt.date.fromisoformat(str(value))
     except ValueError:
         raise file.error("expires must be a day such as 2027-01-31", file.key_line("expires", above)) from None
 
 
-def apply(waivers: Sequence[Waiver], checks: Sequence[Check], known: Collection[str], today: datetime.date) -> Applied:
+def apply(waivers: Sequence[Waiver], checks: Sequence[Check], known: Collection[str], today: dt.date) -> Applied:
     """Sort the findings of ``checks``; ``known`` are the ids that a waiver may name."""
     counting: list[Finding] = []
     waived: list[tuple[Finding, Waiver]] = []
@@ -120,7 +123,6 @@ def apply(waivers: Sequence[Waiver], checks: Sequence[Check], known: Collection[
         _check(_UNKNOWN, (_unknown(waiver, known) for waiver in unknown)),
         _check(_UNUSED, (_unused(waiver) for waiver in unused)),
     )
-    counting.extend(finding for check in own for finding in check.findings)
     return Applied(tuple(counting), tuple(waived), own)
 
 
@@ -156,20 +158,19 @@ def _unused(waiver: Waiver) -> Finding:
     return _finding(waiver, f"{waiver.id} found nothing{which}: the waiver is not needed", "remove it from the file")
 
 
-def write(path: Path, findings: Sequence[Finding], shown: Mapping[Finding, str], today: datetime.date) -> None:
-    """Write a new waivers file for ``findings``; ``shown`` is what may be said of each in a comment.
+def write(path: Path, findings: Iterable[tuple[Finding, str]], today: dt.date) -> None:
+    """Write a new waivers file for ``findings``, each with what may be said of it in a comment.
 
     Raises ``ToolFileError`` when the file exists already or cannot be made.
     """
     import tomli_w  # noqa: PLC0415 - only this needs it
 
-    until = today + datetime.timedelta(days=DAYS)
+    until = today + dt.timedelta(days=DAYS)
     reason = f"accepted as found on {today.isoformat()}; replace this by your own reason"
     parts = [f"# Written by cpersona-cli doctor --write-waivers on {today.isoformat()}.\n"]
-    for finding in findings:
-        comment = safe(shown[finding])
+    for finding, comment in findings:
         entry = {"id": finding.trap, "fingerprint": finding.fingerprint, "reason": reason, "expires": until}
-        parts.append(f"\n# {comment}\n[[waiver]]\n{tomli_w.dumps(entry)}")
+        parts.append(f"\n# {safe(comment)}\n[[waiver]]\n{tomli_w.dumps(entry)}")
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write("".join(parts))

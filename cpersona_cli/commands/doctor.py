@@ -1,0 +1,127 @@
+"""``cpersona-cli doctor``: is memory configured so that it works, and if not, which one thing to change."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cpersona_cli.commands import options
+from cpersona_cli.commands.errors import UsageError
+from cpersona_cli.commands.options import Job
+from cpersona_cli.commands.preferences import Preferences, resolve
+from cpersona_cli.report.model import Report
+
+HELP = """Find out whether memory is configured so that it works; if not, name the one thing to change.
+
+\b
+  cpersona-cli doctor                              every registration on this machine
+  cpersona-cli doctor --client claude-code -v      one client, with every setting and its source
+  cpersona-cli doctor --env --json                 in CI: this environment, for machines
+  cpersona-cli doctor --only names,database.locked
+
+Nothing is changed anywhere. Exit codes: 0 pass, 1 fault, 2 usage, 3 no verdict (something could not be found out).
+"""
+
+Only = Annotated[
+    list[str] | None, typer.Option("--only", metavar="ID|GROUP", help="Make only these checks; commas are fine.")
+]
+Skip = Annotated[
+    list[str] | None, typer.Option("--skip", metavar="ID|GROUP", help="Leave these checks out; commas are fine.")
+]
+Require = Annotated[list[str] | None, typer.Option("--require", metavar="ID", help="Exit 3 if this check did not run.")]
+FailOn = Annotated[
+    str | None,
+    typer.Option("--fail-on", metavar="fault|warning|hint|never", help="The mildest finding that gives exit 1."),
+]
+Offline = Annotated[bool | None, typer.Option("--offline/--online", help="Contact nothing over the network.")]
+Pre = Annotated[bool, typer.Option("--pre", help="Before the first start: no database yet is fine.")]
+Timeout = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", help="For the whole run (20).")]
+Waivers = Annotated[Path | None, typer.Option("--waivers", metavar="FILE", help="Findings to live with, and why.")]
+WriteWaivers = Annotated[
+    Path | None, typer.Option("--write-waivers", metavar="FILE", help="Write what was found as a new waivers file.")
+]
+
+
+def doctor(
+    *,
+    client: options.Clients = None,
+    registration: options.Registrations = None,
+    env: options.Env = False,
+    db: options.Db = None,
+    only: Only = None,
+    skip: Skip = None,
+    require: Require = None,
+    fail_on: FailOn = None,
+    offline: Offline = None,
+    pre: Pre = False,
+    timeout: Timeout = None,
+    waivers: Waivers = None,
+    write_waivers: WriteWaivers = None,
+    config: options.Config = None,
+    form: options.Format = None,
+    json: options.Json = False,
+    output: options.Files = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = 0,
+    color: options.Colors = None,
+) -> Job:
+    """Understand the command line; the look at the machine comes later."""
+    flags = {
+        **options.output_flags(chosen=form, json=json, color=color),
+        "fail-on": fail_on,
+        "timeout": timeout,
+        "offline": offline,
+        "waivers": None if waivers is None else str(waivers),
+        "client": client,
+        "skip": skip,
+    }
+    preferences = resolve(flags, os.environ, config)
+    if write_waivers is not None and os.path.lexists(write_waivers):
+        raise UsageError(f"{write_waivers} exists; --write-waivers never overwrites a file")
+    pointed_at = bool(registration or env or db)
+    work = partial(
+        _examine,
+        preferences,
+        clients=preferences.words("client") if client or not pointed_at else (),
+        registrations=tuple(registration or ()),
+        env=env,
+        db=db,
+        only=_words(only),
+        require=_words(require),
+        before_first_start=pre,
+        write_waivers=write_waivers,
+    )
+    return Job(options.output(preferences, output, quiet=quiet, verbose=verbose), work)
+
+
+def _words(values: list[str] | None) -> tuple[str, ...]:
+    return tuple(word for value in values or () for part in value.split(",") if (word := part.strip()))
+
+
+def _examine(
+    preferences: Preferences,
+    *,
+    clients: tuple[str, ...],
+    registrations: tuple[str, ...],
+    env: bool,
+    db: Path | None,
+    only: tuple[str, ...],
+    require: tuple[str, ...],
+    before_first_start: bool,
+    write_waivers: Path | None,
+) -> Report:
+    # The traps and all that they look at: not imported where only help or an error is shown.
+    from cpersona_cli.commands.examination import Request, examine  # noqa: PLC0415
+    from cpersona_cli.traps.gather import Selection  # noqa: PLC0415
+
+    selection = Selection(
+        clients=clients, registrations=registrations, env=env, db=db, before_first_start=before_first_start
+    )
+    request = Request(
+        selection=selection, preferences=preferences, only=only, require=require, write_waivers=write_waivers
+    )
+    return examine(request)

@@ -1,0 +1,208 @@
+"""One run of the doctor: from a request over the facts and the checks to the report."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shlex
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cpersona_cli.commands.catalogue import BY_ID, TRAPS, select
+from cpersona_cli.commands.errors import CommandError, UsageError
+from cpersona_cli.commands.preferences import Preferences
+from cpersona_cli.install.clients import CLIENTS
+from cpersona_cli.install.discover import SpecError
+from cpersona_cli.install.machine import Machine, this_machine
+from cpersona_cli.report import inventory
+from cpersona_cli.report.model import FailOn, Report, Section, Waived
+from cpersona_cli.text import nearest, plural, redact, safe, tilde
+from cpersona_cli.traps import waivers
+from cpersona_cli.traps.gather import Selection, gather
+from cpersona_cli.traps.model import Facts, Finding, Group, Needs, Trap
+from cpersona_cli.traps.run import Check, State, run
+
+_NAME = "cpersona-cli doctor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the user asked of one run; ``only`` and ``require`` as they were typed."""
+
+    selection: Selection
+    preferences: Preferences
+    only: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+    write_waivers: Path | None = None
+
+
+def examine(request: Request, machine: Machine | None = None, today: dt.date | None = None) -> Report:
+    """Look, check, and judge. Raises ``CommandError`` or ``ToolFileError`` when there can be no result."""
+    start = time.monotonic()
+    skip = _skip(request)
+    required = _required(request.require)
+    day = today or dt.datetime.now().astimezone().date()
+    waived_by = _waivers(request.preferences)
+    _check_clients(request.selection.clients)
+    facts = _gather(request, machine or _machine())
+    made = run([trap for trap in TRAPS if trap.group is not Group.TOOL], facts, skip=skip)
+    applied = waivers.apply(waived_by, made, BY_ID, day)
+    own = [_unless_skipped(check, skip) for check in applied.checks] if waived_by else []
+    checks = (*made, *own)
+    findings = (*applied.findings, *(finding for check in own for finding in check.findings))
+    report = Report(
+        command="doctor",
+        headline=inventory.headline(facts),
+        checks=checks,
+        findings=findings,
+        waived=[
+            Waived(finding=finding, reason=waiver.reason, expires=waiver.expires.isoformat())
+            for finding, waiver in applied.waived
+        ],
+        fail_on=FailOn(request.preferences.text("fail-on")),
+        unmet=_unmet(required, checks),
+        unsettled=_unsettled(request, facts),
+        sections=[*inventory.sections(facts), _tool(request.preferences)],
+        notes=request.preferences.notes,
+        looked=[] if facts.registrations else _looked(facts),
+        payload={**inventory.payload(facts), "preferences": _payload(request.preferences)},
+        rerun=_rerun(request.selection),
+        elapsed=time.monotonic() - start,
+        home=str(facts.machine.home),
+        secrets=inventory.secrets(facts),
+    )
+    report = replace(report, next_command=_next(report, facts))
+    return _write_waivers(report, request.write_waivers, day)
+
+
+def _machine() -> Machine:
+    try:
+        return this_machine()
+    except FileNotFoundError:
+        raise CommandError("the working directory does not exist any more; change to another one") from None
+    except RuntimeError:
+        raise CommandError("the home directory cannot be told; set HOME") from None
+
+
+def _gather(request: Request, machine: Machine) -> Facts:
+    try:
+        return gather(request.selection, machine, request.preferences.seconds("timeout"))
+    except SpecError as error:
+        raise UsageError(str(error)) from error
+
+
+def _waivers(preferences: Preferences) -> tuple[waivers.Waiver, ...]:
+    path = preferences.text("waivers")
+    return waivers.read(Path(path)) if path else ()
+
+
+def _check_clients(names: Iterable[str]) -> None:
+    known = list(CLIENTS)
+    for name in names:
+        if name not in known:
+            near = nearest(name, known, 3)
+            hint = f"did you mean {near}? " if near else ""
+            raise UsageError(f"unknown client {safe(name, 60)!r}; {hint}The clients are {', '.join(known)}.")
+
+
+def _skip(request: Request) -> Callable[[Trap], str]:
+    """The reason not to make a check. ``--only`` leaves the checks of the waivers file alone."""
+    only, left_out = select(request.only), select(request.preferences.words("skip"))
+    offline = request.preferences.flag("offline")
+
+    def reason(trap: Trap) -> str:
+        if request.only and trap.id not in only and trap.group is not Group.TOOL:
+            return "not chosen (--only)"
+        if trap.id in left_out:
+            return "left out (--skip)"
+        return "not contacted (--offline)" if offline and trap.needs is Needs.ENDPOINT else ""
+
+    return reason
+
+
+def _required(names: Sequence[str]) -> Sequence[str]:
+    select(names)
+    groups = [name for name in names if name not in BY_ID]
+    if groups:
+        raise UsageError(f"--require takes the id of a check, not the group {groups[0]}")
+    return names
+
+
+def _unless_skipped(check: Check, skip: Callable[[Trap], str]) -> Check:
+    reason = skip(check.trap)
+    return Check(trap=check.trap, state=State.SKIPPED, reason=reason) if reason else check
+
+
+def _unmet(required: Sequence[str], checks: Sequence[Check]) -> list[str]:
+    ran = {check.trap.id for check in checks if check.state is not State.SKIPPED}
+    return [name for name in dict.fromkeys(required) if name not in ran]
+
+
+def _unsettled(request: Request, facts: Facts) -> list[str]:
+    """Why there can be no verdict even if every check that was made is content."""
+    sentences = [*facts.unfinished]
+    if facts.targets or facts.databases or facts.unfinished:
+        return sentences
+    if facts.registrations:
+        number = plural(len(facts.registrations), "registration")
+        sentences.append(f"{number} found, and no client would start any of them")
+    else:
+        clients = ", ".join(request.selection.clients)
+        sentences.append(f"no registration of CPersona was found{f' for {clients}' if clients else ''}")
+    return sentences
+
+
+def _looked(facts: Facts) -> list[str]:
+    return [
+        f"{looked.path} ({looked.client}): {looked.state}" + "".join(f"; {p.detail}" for p in looked.problems)
+        for looked in facts.discovery.looked
+    ]
+
+
+def _rerun(selection: Selection) -> str:
+    words = [_NAME]
+    for option, values in (("--client", selection.clients), ("--registration", selection.registrations)):
+        words.extend(f"{option} {shlex.quote(value)}" for value in values)
+    words.extend(["--env"] if selection.env else [])
+    words.extend([f"--db {shlex.quote(str(selection.db))}"] if selection.db is not None else [])
+    words.extend(["--pre"] if selection.before_first_start else [])
+    return " ".join(words)
+
+
+def _next(report: Report, facts: Facts) -> str:
+    """The one command that helps most now."""
+    explain = "cpersona-cli traps explain"
+    findings: Sequence[Finding] = report.worst_first
+    if findings:
+        return f"{explain} {findings[0].trap}"
+    if report.looked:
+        return f"{_NAME} --registration FILE"
+    if facts.unfinished:
+        return f"{report.rerun} --timeout 60"
+    names = [*report.unmet, *(check.trap.id for check in report.unknown)]
+    return f"{explain} {names[0]}" if names else ""
+
+
+def _tool(preferences: Preferences) -> Section:
+    read = [] if preferences.file is None else [("config", str(preferences.file), "read")]
+    return Section(title="settings of this tool", rows=[*read, *preferences.rows()])
+
+
+def _payload(preferences: Preferences) -> Mapping[str, object]:
+    return {name: {"value": chosen.value, "source": chosen.source} for name, chosen in preferences.chosen.items()}
+
+
+def _write_waivers(report: Report, path: Path | None, today: dt.date) -> Report:
+    if path is None:
+        return report
+    findings = [finding for finding in report.worst_first if not finding.trap.startswith(f"{Group.TOOL}.")]
+    if not findings:
+        return replace(report, notes=[*report.notes, "nothing was found, so no waivers file was written"])
+    shown = [
+        (finding, tilde(redact(f"{finding.subject}: {finding.measured}", report.secrets), report.home))
+        for finding in findings
+    ]
+    waivers.write(path, shown, today)
+    written = f"{plural(len(findings), 'waiver')} written to {path}, each for {waivers.DAYS} days: give each its reason"
+    return replace(report, notes=[*report.notes, written])

@@ -1,0 +1,68 @@
+"""Options that commands share: what to work on, how to judge, where the report goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from cpersona_cli.commands.errors import UsageError
+from cpersona_cli.commands.preferences import Preferences
+from cpersona_cli.report.model import Report
+from cpersona_cli.report.output import FORMATS, Color, Output, OutputError, parse_outputs
+
+Clients = Annotated[
+    list[str] | None,
+    typer.Option("--client", metavar="NAME", help="Registrations of this client."),
+]
+Registrations = Annotated[
+    list[str] | None,
+    typer.Option("--registration", metavar="FILE[:NAME]", help="Registrations in this file."),
+]
+Env = Annotated[bool, typer.Option("--env", help="This process's environment, for CI and containers.")]
+Db = Annotated[Path | None, typer.Option("--db", metavar="PATH", help="This database file.")]
+Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings of this tool.")]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", "-f", metavar="|".join(FORMATS), help="Form of the result."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+Files = Annotated[
+    list[str] | None,
+    typer.Option("--output", "-o", metavar="[FORMAT:]FILE", help="Write the result here too; repeatable."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the last line.")]
+Verbose = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Also settings and sources.")]
+Colors = Annotated[
+    str | None,
+    typer.Option("--color", metavar="auto|always|never", help="Colours in text."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A command line understood: how to present what ``run`` finds out. Nothing was looked at yet."""
+
+    output: Output
+    run: Callable[[], Report]
+
+
+def output_flags(*, chosen: str | None, json: bool, color: str | None) -> Mapping[str, object]:
+    """The flags of ``preferences.resolve`` that concern output."""
+    if json and chosen not in {None, "json"}:
+        raise UsageError(f"--json and --format {chosen} contradict each other")
+    return {"format": "json" if json else chosen, "color": color}
+
+
+def output(preferences: Preferences, files: Sequence[str] | None, *, quiet: bool, verbose: int) -> Output:
+    """Where the report goes. Raises ``UsageError`` for an output that cannot be written."""
+    chosen = preferences.text("format")
+    try:
+        targets = parse_outputs(files or (), chosen)
+    except OutputError as error:
+        raise UsageError(str(error)) from error
+    color = cast("Color", preferences.text("color"))
+    return Output(format=chosen, files=targets, quiet=quiet, verbose=verbose, color=color)

@@ -1,0 +1,228 @@
+"""What was examined, told for people and machines: registrations, databases, settings; and the secrets among them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from urllib.parse import parse_qsl, urlsplit
+
+from cpersona_cli.install.effective import Effective
+from cpersona_cli.install.model import Registration, Status, Variable
+from cpersona_cli.report.json import place
+from cpersona_cli.report.model import Section
+from cpersona_cli.store.reading import State
+from cpersona_cli.text import bare_url, plural, secret
+from cpersona_cli.traps.model import Database, Facts, Target
+
+_SECRET_NAME = re.compile(
+    r"(?:^|[_.-])(?:api_?key|key|token|secret|pass|password|passwd|credentials?|authorization|bearer)(?:$|[_.-])",
+    re.IGNORECASE,
+)
+_NO_SECRET_NAME = re.compile(r"_(?:FILE|PATH|URL|ID|NAME|MODE|TTL|SECS|LIMIT|COUNT)$", re.IGNORECASE)
+_BEARER = re.compile(r"(?:Bearer|Basic)\s+(\S+)", re.IGNORECASE)
+_SHORTEST = 8  # characters from which the value of a variable that only sounds secret counts as one
+
+
+def headline(facts: Facts) -> str:
+    """``2 registrations, 1 database``: what a client would start, and what it would open."""
+    registrations = {id(target.registration) for target in facts.targets}
+    return f"{plural(len(registrations), 'registration')}, {plural(len(facts.databases), 'database')}"
+
+
+def payload(facts: Facts) -> Mapping[str, object]:
+    """The fields ``registrations`` and ``databases`` of a document."""
+    return {
+        "registrations": [_registration(entry, _targets(facts, entry)) for entry in facts.registrations],
+        "databases": [_database(database) for database in facts.databases],
+    }
+
+
+def sections(facts: Facts) -> Iterator[Section]:
+    """The same for people: one line each, the settings in force with ``-v``, the defaults with ``-vv``."""
+    if facts.registrations:
+        yield Section(title="registrations", rows=[_row(facts, entry) for entry in facts.registrations], verbosity=0)
+    if facts.databases:
+        yield Section(title="databases", rows=[_database_row(database) for database in facts.databases], verbosity=0)
+    for target in facts.targets:
+        title = f"settings of {target.registration.label}{_assumption(target)}"
+        given = [value for value in target.settings.values.values() if value.text is not None]
+        evidence = ("server version", target.version.version or "unknown", target.version.evidence)
+        yield Section(title=title, rows=[evidence, *(_setting_row(value) for value in given)])
+        rest = [value for value in target.settings.values.values() if value.text is None and not _empty(value)]
+        yield Section(title=f"{title}: defaults", rows=[_setting_row(value) for value in rest], verbosity=2)
+
+
+def _targets(facts: Facts, entry: Registration) -> Sequence[Target]:
+    return [target for target in facts.targets if target.registration is entry]
+
+
+def _registration(entry: Registration, targets: Sequence[Target]) -> Mapping[str, object]:
+    first = targets[0] if targets else None
+    return {
+        "label": entry.label,
+        "client": entry.client,
+        "scope": entry.scope,
+        "name": entry.name,
+        "place": place(entry.place),
+        "status": entry.status,
+        "why": entry.why,
+        "transport": entry.transport,
+        "launch": entry.launch.kind,
+        "version": first.version.version if first else None,
+        "version_evidence": first.version.evidence if first else "",
+        "environments": [_environment(target) for target in targets],
+    }
+
+
+def _environment(target: Target) -> Mapping[str, object]:
+    database = target.database
+    return {
+        "base": target.environment.base,
+        "database": {"configured": database.text, "path": database.path, "why": database.why},
+        "settings": [_setting(value) for value in target.settings.values.values()],
+    }
+
+
+def _setting(value: Effective) -> Mapping[str, object]:
+    return {
+        "name": value.setting.name,
+        "value": _shown(value),
+        "given": value.given,
+        "read_from": value.name,
+        "origin": value.origin,
+        "place": place(value.place) if value.text is not None else None,
+        "invalid": value.invalid,
+        "unresolved": value.unresolved,
+        "shadowed": value.shadowed,
+    }
+
+
+def _shown(value: Effective) -> object:
+    if value.setting.secret:
+        return secret(str(value))
+    return bare_url(value.value) if isinstance(value.value, str) and "://" in value.value else value.value
+
+
+def _database(database: Database) -> Mapping[str, object]:
+    reading = database.reading
+    return {
+        "path": database.path,
+        "state": reading.state,
+        "detail": reading.detail,
+        "bytes": reading.size,
+        "schema": reading.schema,
+        "counts": reading.counts,
+        "labels": reading.labels,
+        "widths": reading.widths,
+        "unembedded": reading.unembedded,
+        "journal": reading.journal,
+        "filesystem": reading.filesystem,
+        "holders": [{"pid": h.pid, "command": h.command, "started": h.started} for h in reading.holders],
+        "holders_known": reading.holders_known,
+        "opened_by": _openers(database),
+    }
+
+
+def _openers(database: Database) -> Sequence[str]:
+    return list(dict.fromkeys(target.registration.label for target in database.targets))
+
+
+def _row(facts: Facts, entry: Registration) -> tuple[str, str, str]:
+    targets = _targets(facts, entry)
+    if not targets:
+        state = "not examined" if entry.status is Status.ACTIVE else str(entry.status)
+        return entry.label, f"{state}: {entry.why}" if entry.why else state, str(entry.place)
+    version = targets[0].version.version
+    opened = dict.fromkeys(str(target.database.path or target.database.text) for target in targets)
+    server = f"cpersona {version}" if version else "cpersona, version unknown"
+    return entry.label, f"{server}, {' or '.join(opened)}", str(entry.place)
+
+
+def _database_row(database: Database) -> tuple[str, str, str]:
+    reading = database.reading
+    parts = [str(reading.state)]
+    if reading.state is State.OK:
+        parts = [plural(reading.counts.get("memories", 0), "memory", "memories"), f"schema {reading.schema}"]
+    if reading.holders:
+        parts.append(f"open in {', '.join(f'process {holder.pid}' for holder in reading.holders)}")
+    openers = _openers(database)
+    return str(database.path), ", ".join(parts), f"opened by {', '.join(openers)}" if openers else "--db"
+
+
+def _setting_row(value: Effective) -> tuple[str, str, str]:
+    shown = _shown(value)
+    where = "default" if value.text is None else f"{value.place} ({value.origin})"
+    via = f", read from {value.name}" if value.name not in {"", value.setting.name} else ""
+    note = value.invalid or value.unresolved
+    return value.setting.name, "" if shown is None else str(shown), f"{where}{via}{f'; {note}' if note else ''}"
+
+
+def _empty(value: Effective) -> bool:
+    return value.value in {None, ""}
+
+
+def _assumption(target: Target) -> str:
+    return {"none": " (started by the desktop)", "shell": " (started from this shell)"}.get(target.environment.base, "")
+
+
+def secrets(facts: Facts) -> tuple[str, ...]:
+    """Every secret value that the facts hold, to be removed by value from whatever leaves the process."""
+    found: set[str] = set()
+    for entry in (*facts.registrations, *facts.discovery.embedding_servers):
+        found.update(_of_variables((*entry.variables, *entry.launch.variables)))
+        found.update(_of_words((*entry.args, *entry.launch.words)))
+        for name, value in entry.headers.items():
+            bearer = _BEARER.match(value)
+            found.update([bearer[1]] if bearer else [value] if _SECRET_NAME.search(name) else [])
+        found.update(_of_url(entry.url))
+    for target in facts.targets:
+        for setting in target.settings.values.values():
+            if setting.setting.secret and setting.text:
+                found.update((setting.text, str(setting)))
+            found.update(_of_url(str(setting)))
+        found.update(
+            value.text for name, value in target.environment.values.items() if _sounds_secret(name, value.text)
+        )
+    return tuple(sorted(value for value in found if value))
+
+
+def _of_variables(variables: Iterable[Variable]) -> Iterator[str]:
+    for variable in variables:
+        if _sounds_secret(variable.name, variable.text):
+            yield variable.text
+        yield from _of_url(variable.text)
+
+
+def _of_words(words: Sequence[str]) -> Iterator[str]:
+    """Secrets on a command line: ``--api-key VALUE``, ``NAME_KEY=VALUE``, ``Bearer VALUE``, and those in URLs."""
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        name, equals, value = word.partition("=")
+        if equals and _sounds_secret(name, value):
+            yield value
+        elif name.startswith("-") and _sounds_secret(name, following):
+            yield following
+        yield from _BEARER.findall(word)
+        yield from _of_url(value if "://" in value else word)
+
+
+def _sounds_secret(name: str, value: str) -> bool:
+    if not _SECRET_NAME.search(name) or _NO_SECRET_NAME.search(name):
+        return False
+    return len(value) >= _SHORTEST and not value.isdecimal() and not value.startswith(("/", "~", "${"))
+
+
+def _of_url(text: str) -> Iterator[str]:
+    """User name with password, password, and the values of the query of a URL."""
+    if "://" not in text:
+        return
+    try:
+        parts = urlsplit(text)
+        password = parts.password
+    except ValueError:
+        return
+    if password:
+        yield password
+        yield parts.netloc.rpartition("@")[0]
+    for _, value in parse_qsl(parts.query):
+        if len(value) >= _SHORTEST:
+            yield value
