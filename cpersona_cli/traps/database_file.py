@@ -1,0 +1,376 @@
+"""Whether the database file is there, is a database, is CPersona's, and is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import gmtime, strftime
+
+from cpersona_cli.install.model import Process
+from cpersona_cli.store.reading import Reading, State
+from cpersona_cli.text import safe
+from cpersona_cli.traps.database_repairs import check_spelling, salvage, take_over
+from cpersona_cli.traps.model import (
+    CannotTellError,
+    Database,
+    Detect,
+    Facts,
+    Finding,
+    Needs,
+    Repair,
+    Severity,
+    SkipError,
+    Trap,
+)
+from cpersona_cli.traps.shell import move
+
+_ABSENT = {State.MISSING, State.NO_FOLDER, State.VOLATILE}
+
+
+def readable(facts: Facts) -> Reading:
+    """The reading, where the content could be read; else the check is skipped, with the reason."""
+    reading = facts.database.reading
+    if reading.state is not State.OK:
+        raise SkipError(f"{reading.path}: {_sentence(reading)}")
+    return reading
+
+
+def measured(reading: Reading, *fields: str) -> None:
+    """Raise ``CannotTellError`` when one of ``fields`` was not looked at for lack of time."""
+    missed = [name for name in fields if name in reading.unmeasured]
+    if missed:
+        raise CannotTellError(f"{reading.path}: there was no time to look at {', '.join(missed)}")
+
+
+def present(facts: Facts) -> Reading:
+    """The reading, where something exists at the path; else the check is skipped."""
+    reading = facts.database.reading
+    if reading.state in _ABSENT:
+        raise SkipError(f"{reading.path}: {_sentence(reading)}")
+    return reading
+
+
+def _sentence(reading: Reading) -> str:
+    return reading.detail or f"the file is {reading.state.replace('-', ' ')}"
+
+
+def process(one: Process) -> str:
+    """A process in words: number, command, and since when it runs, in UTC."""
+    since = "" if one.started is None else strftime(", since %Y-%m-%d %H:%M UTC", gmtime(max(0.0, one.started)))
+    return f"process {one.pid}{since}" + (f": {safe(one.command, 120)}" if one.command else "")
+
+
+def holders(reading: Reading) -> str:
+    """Who has the file open, in words."""
+    if reading.holders:
+        return "; ".join(process(one) for one in reading.holders)
+    return "no process has it open" if reading.holders_known else "which process has it open, the system does not tell"
+
+
+def _opened_by(database: Database) -> tuple[tuple[str, str], ...]:
+    labels = dict.fromkeys(target.registration.label for target in database.targets)
+    return (("opened by", ", ".join(labels)),) if labels else ()
+
+
+def _finding(facts: Facts, text: str, repair: Repair, severity: Severity | None = None) -> Finding:
+    database = facts.database
+    return Finding(about="file", measured=text, repair=repair, severity=severity, evidence=_opened_by(database))
+
+
+def _others_have_memories(facts: Facts) -> bool:
+    return any(other.reading.counts.get("memories", 0) for other in facts.databases)
+
+
+def _missing(facts: Facts) -> Iterator[Finding]:
+    path = facts.database.path
+    if facts.database.reading.state is State.MISSING and not facts.before_first_start:
+        yield _finding(
+            facts,
+            f"there is no file {path}; its folder exists, and the server makes the file at its first start",
+            check_spelling(facts),
+            Severity.WARNING if _others_have_memories(facts) else None,
+        )
+
+
+def _no_folder(facts: Facts) -> Iterator[Finding]:
+    reading = facts.database.reading
+    if reading.state is State.NO_FOLDER:
+        yield _finding(
+            facts,
+            f"the folder {reading.path.parent} does not exist"
+            + ("; the server makes it at its first start" if facts.before_first_start else ""),
+            check_spelling(facts),
+            Severity.HINT if facts.before_first_start else None,
+        )
+
+
+def _is_folder(facts: Facts) -> Iterator[Finding]:
+    path = facts.database.path
+    if facts.database.reading.state is State.IS_FOLDER:
+        yield _finding(
+            facts,
+            f"{path} is a folder",
+            Repair(prose=f"name the file: change CPERSONA_DB_PATH to {path / 'cpersona.db'}"),
+        )
+
+
+def _no_permission(facts: Facts) -> Iterator[Finding]:
+    reading = facts.database.reading
+    if reading.state is State.NO_PERMISSION:
+        yield _finding(facts, f"this user may not read {reading.path}: {_sentence(reading)}", take_over(facts, reading))
+
+
+def _name_too_long(facts: Facts) -> Iterator[Finding]:
+    reading = facts.database.reading
+    if reading.state is State.NAME_TOO_LONG:
+        yield _finding(
+            facts,
+            f"the path of {len(str(reading.path))} characters is longer than the system allows: {_sentence(reading)}",
+            Repair(prose="choose a shorter path for CPERSONA_DB_PATH"),
+        )
+
+
+def _not_sqlite(facts: Facts) -> Iterator[Finding]:
+    reading = facts.database.reading
+    if reading.state is State.NOT_SQLITE:
+        yield _finding(
+            facts,
+            f"{reading.path} is no SQLite database: {_sentence(reading)}",
+            Repair(
+                prose="move the file aside and restore the database from a backup, or check the spelling of "
+                "CPERSONA_DB_PATH",
+                commands=(move(reading.path, f"{reading.path}.not-a-database", facts.machine),),
+            ),
+        )
+
+
+def _empty(facts: Facts) -> Iterator[Finding]:
+    reading = facts.database.reading
+    if reading.state is State.EMPTY and not facts.before_first_start:
+        what = "has zero bytes" if not reading.size else "is an SQLite database without any table"
+        yield _finding(facts, f"{reading.path} {what}; probably made by a wrong path", check_spelling(facts))
+
+
+def _foreign(facts: Facts) -> Iterator[Finding]:
+    reading = facts.database.reading
+    if reading.state is State.FOREIGN:
+        yield _finding(
+            facts,
+            f"{reading.path} is an SQLite database of another program: {_sentence(reading)}",
+            Repair(prose="change CPERSONA_DB_PATH to a file of CPersona's own; leave this one alone"),
+        )
+
+
+def _corrupt(facts: Facts) -> Iterator[Finding]:
+    reading = facts.database.reading
+    if reading.state is not State.CORRUPT:
+        return
+    yield _finding(
+        facts,
+        f"{reading.path}: {_sentence(reading)}",
+        Repair(
+            prose="let no program write to it any more: end every client that uses it, copy the database with its "
+            "-wal and -shm files to a safe place, then recover what can be read into a new file and compare that with "
+            "your newest backup",
+            commands=salvage(reading, facts.machine),
+        ),
+    )
+
+
+def _unchecked(facts: Facts) -> Iterator[Finding]:
+    reading = readable(facts)
+    if reading.integrity == "partial" or "integrity" in reading.unmeasured:
+        left = f": {', '.join(reading.unchecked)} not checked" if reading.unchecked else ""
+        raise CannotTellError(f"{reading.path}: there was no time to check every page{left}; allow more with --timeout")
+    yield from ()
+
+
+def _locked(facts: Facts) -> Iterator[Finding]:
+    reading = facts.database.reading
+    if reading.state is State.LOCKED:
+        raise CannotTellError(
+            f"{reading.path} is locked: {holders(reading)}. Close the client that started it, or wait until it is "
+            "done, and run this again; nothing was ended or removed"
+        )
+    yield from ()
+
+
+def _folder_read_only(facts: Facts) -> Iterator[Finding]:
+    reading = facts.database.reading
+    if reading.state is State.FOLDER_READ_ONLY:
+        alone = reading.holders_known and not reading.holders
+        look = f"; as no process has it open, file:{reading.path}?immutable=1 shows what is in it" if alone else ""
+        repair = take_over(facts, reading)
+        yield _finding(
+            facts,
+            f"{reading.path} uses a write-ahead log, whose readers too need a -shm file beside it, and "
+            f"{reading.path.parent} may not be written ({holders(reading)})",
+            Repair(prose=repair.prose + look, commands=repair.commands),
+        )
+
+
+def _stale_wal(facts: Facts) -> Iterator[Finding]:
+    reading = facts.database.reading
+    if reading.state is not State.STALE_WAL:
+        return
+    log = f"{reading.path}-wal"
+    yield _finding(
+        facts,
+        f"{log} does not belong to {reading.path}: {_sentence(reading)} ({holders(reading)})",
+        Repair(
+            prose="do not start a client before this is settled: SQLite would replay that log into the database. "
+            "When every process has closed the file, either put the old main file back beside its log, or move the "
+            "log away and keep it",
+            commands=(move(log, f"{log}.of-another-database", facts.machine),),
+        ),
+    )
+
+
+def _unreadable(facts: Facts) -> Iterator[Finding]:
+    reading = facts.database.reading
+    if reading.state is State.UNREADABLE:
+        raise CannotTellError(f"{reading.path} could not be read: {_sentence(reading)}")
+    yield from ()
+
+
+def _trap(
+    name: str,
+    title: str,
+    detect: Detect,
+    costs: str,
+    repair: str,
+    *,
+    severity: Severity = Severity.FAULT,
+    expected: str = "a database of CPersona, readable and writable",
+    source: str = "measured with SQLite 3.40",
+    rows: tuple[str, ...] = (),
+) -> Trap:
+    return Trap(
+        id=f"database.{name}",
+        title=title,
+        severity=severity,
+        needs=Needs.DATABASE,
+        detect=detect,
+        expected=expected,
+        costs=costs,
+        repair=repair,
+        source=source,
+        rows=rows,
+    )
+
+
+TRAPS = (
+    _trap(
+        "missing",
+        "There is no database yet",
+        _missing,
+        "fine before the first start; otherwise the memories lie somewhere else",
+        "check the spelling of the path, or start the client once (--pre says that this is before the first start)",
+        severity=Severity.HINT,
+    ),
+    _trap(
+        "no-folder",
+        "The database's folder does not exist",
+        _no_folder,
+        "the server makes the folder and an empty database in it, and everything seems forgotten",
+        "check the spelling of the path",
+        severity=Severity.WARNING,
+    ),
+    _trap(
+        "is-folder",
+        "The database path is a folder",
+        _is_folder,
+        "the server ends with “unable to open database file”",
+        "name a file inside the folder",
+        rows=("C5",),
+        source="measured on 2.6.14",
+    ),
+    _trap(
+        "no-permission",
+        "This user may not read the database",
+        _no_permission,
+        "the server ends with “unable to open database file”, if it runs as the same user",
+        "give the file to the user who starts the client",
+        rows=("C13",),
+    ),
+    _trap(
+        "name-too-long",
+        "The database path is longer than the system allows",
+        _name_too_long,
+        "the server ends with “unable to open database file”",
+        "choose a shorter path",
+    ),
+    _trap(
+        "not-sqlite",
+        "The file is no SQLite database",
+        _not_sqlite,
+        "the server ends with “file is not a database”",
+        "move the file aside and restore a backup",
+    ),
+    _trap(
+        "empty",
+        "The database has nothing in it",
+        _empty,
+        "the server fills it with empty tables at its next start, and the memories stay wherever they really are",
+        "check the spelling of the path; the memories are probably elsewhere",
+        severity=Severity.WARNING,
+    ),
+    _trap(
+        "foreign",
+        "The database belongs to another program",
+        _foreign,
+        "the server would add its own tables to the other program's data",
+        "give CPersona a file of its own",
+    ),
+    _trap(
+        "corrupt",
+        "The database is damaged",
+        _corrupt,
+        "memories on the damaged pages are lost, and every further write may destroy more",
+        "stop all clients, copy the three files, recover from the copy",
+        expected="PRAGMA quick_check finds nothing",
+        source="SQLite's page on recovering data; a copy made while a client was writing is a common cause",
+        rows=("C18",),
+    ),
+    _trap(
+        "integrity-unknown",
+        "Not every page of the database was checked",
+        _unchecked,
+        "a damaged page would not have been noticed",
+        "allow more time with --timeout",
+        expected="PRAGMA quick_check over all of it",
+        severity=Severity.WARNING,
+    ),
+    _trap(
+        "locked",
+        "The database is locked",
+        _locked,
+        "a store waits five seconds for a lock and then fails, and the memory is lost unless the agent tries again",
+        "close the client that holds the lock",
+        expected="no transaction that stays open",
+        source="measured on 2.6.14",
+    ),
+    _trap(
+        "folder-read-only",
+        "The database's folder may not be written",
+        _folder_read_only,
+        "SQLite cannot make its -wal and -shm files there, so even a recall fails",
+        "let the user who starts the client write the folder",
+        rows=("C13",),
+    ),
+    _trap(
+        "stale-wal",
+        "A write-ahead log of another database lies beside this one",
+        _stale_wal,
+        "the next program that opens the database replays that log into it, or loses what only the log holds",
+        "move the log away once every process has closed the file, or restore the main file it belongs to",
+        rows=("C18",),
+    ),
+    _trap(
+        "unreadable",
+        "The database could not be read",
+        _unreadable,
+        "nothing else can be said about it",
+        "see the reason",
+        severity=Severity.WARNING,
+    ),
+)
