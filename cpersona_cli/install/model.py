@@ -64,13 +64,15 @@ class Environment:
     ``base`` says what the client hands on before the env block: ``whitelist`` (a fixed, known set), ``shell`` (all of
     the environment the client itself was started with, taken to be this shell's) or ``none`` (the client was started
     by the desktop, with nothing of the shell's). ``process`` is this process's own, ``container`` and ``wsl`` are
-    other systems that see only what the command line hands over. ``problems`` are sentences about what should have
-    been read, such as an environment file, and could not be.
+    other systems that see only what the command line hands over; then ``outer`` is the environment of the program that
+    the client itself starts. ``problems`` are sentences about what should have been read, such as an environment file,
+    and could not be.
     """
 
     base: Literal["whitelist", "shell", "none", "process", "container", "wsl"]
     values: Mapping[str, Value]
     problems: tuple[str, ...] = ()
+    outer: Mapping[str, Value] = field(default_factory=dict)
 
     def get(self, name: str) -> str | None:
         value = self.values.get(name)
