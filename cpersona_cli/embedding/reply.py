@@ -1,0 +1,217 @@
+"""From one HTTP reply to a kind: first the status with the body's structured codes, then the body's shape.
+
+Pure functions. The tables are ordered; the first row that fits decides. Rows by wording only choose between kinds of
+failure: a reply with an error status can never become a success here, and one without can never become a failure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+from cpersona_cli.embedding.kinds import Kind
+from cpersona_cli.embedding.model import Mode, Reply
+from cpersona_cli.embedding.sentence import ErrorInfo, read_error
+
+MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What the reply answers: the mode, how many texts, how many bytes of body, whether a proxy stood between."""
+
+    mode: str
+    count: int
+    size: int = 0
+    proxied: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The verdict on an error reply. ``limit`` is a number the server stated with it."""
+
+    kind: Kind
+    info: ErrorInfo
+    retry_after: float | None = None
+    limit: int | None = None
+
+
+# Structured codes and types (lower case) that name the kind whatever the status.
+_CODES: dict[str, Kind] = {
+    "insufficient_quota": Kind.QUOTA,
+    "invalid_api_key": Kind.AUTH,
+    "authentication_error": Kind.AUTH,
+    "auth_error": Kind.AUTH,
+    "no_db_connection": Kind.AUTH,
+    "context_length_exceeded": Kind.INPUT_TOO_LARGE,
+    "exceed_context_size_error": Kind.INPUT_TOO_LARGE,
+    "array_above_max_length": Kind.BATCH_TOO_LARGE,
+    "unavailable_error": Kind.LOADING,
+    "rate_limit_exceeded": Kind.THROTTLED,
+}
+
+# Wordings, tried in this order on replies that failed already.
+_WORDINGS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern, re.IGNORECASE))
+    for kind, pattern in (
+        (Kind.POOLING_NONE, r"pooling type .?none"),
+        (
+            Kind.NOT_AN_EMBEDDING_MODEL,
+            r"not (?:an? )?embedding|does not support (?:the )?embed|does not support .embed|no embedding support",
+        ),
+        (Kind.NO_MODEL_LOADED, r"\bno models? (?:is |are )?(?:currently )?loaded"),
+        (Kind.NAN_FOR_INPUT, r"\bNaN\b|\bInf values\b"),
+        (
+            Kind.BATCH_TOO_LARGE,
+            (
+                r"batch size\b.*(?:maximum|larger|exceed|limit)|array too long|too many (?:inputs|texts)"
+                r"|length limit exceeded|max(?:imum)? batch"
+            ),
+        ),
+        (
+            Kind.INPUT_TOO_LARGE,
+            (
+                r"too large to process|context length|context size|maximum .{0,30}\btokens\b|must have less than \d+"
+                r"|exceeds? .{0,30}(?:context|token)|exceed n_ctx|too long"
+            ),
+        ),
+        (
+            Kind.NO_BATCHING,
+            r"expected (?:a )?string .{0,40}(?:got|but) .{0,20}(?:array|list)|must be a string|string at field .?input",
+        ),
+        (
+            Kind.WRONG_CONTRACT,
+            (
+                r"missing field .?inputs|'texts' must be|\btexts\b.{0,20}required|model ''|parameter: 'input'"
+                r"|\"input\" or \"content\" must be|invalid input(?: type)?\b|field required|missing request body"
+                r"|input should be a valid (?:list|string)"
+            ),
+        ),
+        (
+            Kind.MODEL_NOT_FOUND,
+            (
+                r"\bmodel\b.{0,80}(?:not found|does not exist|not exist|is not (?:a )?valid|unknown)"
+                r"|(?:invalid|unknown|no such) model|is not a valid model"
+            ),
+        ),
+        (Kind.AUTH, r"api[ _-]?key|unauthori[sz]ed|authentication|no cookie auth"),
+        (Kind.LOADING, r"\bloading\b|not (?:yet )?(?:initiali[sz]ed|ready)|starting up|warming"),
+        (Kind.THROTTLED, r"overloaded|rate limit|too many requests|try again in|server busy"),
+        (Kind.ROUTE_NOT_FOUND, r"unexpected endpoint|no such (?:route|endpoint)|method not allowed"),
+        (Kind.UPSTREAM_FAILED, r"\bprovider\b|\bupstream\b|bad gateway"),
+    )
+)
+
+# Kinds by wording that may override a status; the rest only refine statuses that say nothing by themselves.
+_VAGUE = frozenset({400, 404, 413, 422, 424, 500, 501, 503})
+
+
+def judge_failure(reply: Reply, sent: Sent) -> Head:
+    """The kind of a reply whose status is not a success (or whose success body is nothing but an error)."""
+    info = read_error(reply.body, reply.headers.get("content-type", ""))
+    kind = _kind(reply, sent, info)
+    return Head(
+        kind=kind, info=info, retry_after=retry_after(reply.headers, info.message), limit=stated_limit(kind, info)
+    )
+
+
+def _kind(reply: Reply, sent: Sent, info: ErrorInfo) -> Kind:
+    status = reply.status
+    if 300 <= status < 400:
+        return Kind.REDIRECTED
+    if status == 407:
+        return Kind.PROXY
+    for code in info.codes:
+        if code in _CODES and not (code == "rate_limit_exceeded" and status < 400):
+            return _CODES[code]
+    if status in {401, 403}:
+        return Kind.AUTH
+    if status == 402:
+        return Kind.QUOTA
+    if status == 429:
+        return Kind.THROTTLED
+    if info.form == "html" and (sent.proxied or status >= 500):
+        return Kind.PROXY if sent.proxied else Kind.SERVER_ERROR
+    return _by_structure(status, sent, info) or _by_wording(status, sent, info) or _by_status(reply, sent, info)
+
+
+def _by_structure(status: int, sent: Sent, info: ErrorInfo) -> Kind | None:
+    # llama-server marks its own missing flag with a code and a type; the same words from Ollama mean a chat model
+    if info.form == "object" and "not_supported_error" in info.codes:
+        return Kind.EMBEDDINGS_DISABLED
+    if status == 400 and sent.size > MEBIBYTE and info.form in {"string", "text"}:
+        return Kind.BATCH_TOO_LARGE if sent.count > 1 else Kind.INPUT_TOO_LARGE
+    return None
+
+
+def _by_wording(status: int, sent: Sent, info: ErrorInfo) -> Kind | None:
+    if status not in _VAGUE and status >= 300:
+        return None
+    for kind, pattern in _WORDINGS:
+        if pattern.search(info.message):
+            if kind is Kind.WRONG_CONTRACT and sent.mode == Mode.API and "input" in info.message and status == 400:
+                return Kind.REJECTED if "invalid input" in info.message else kind
+            return kind
+    if "model_not_found" in info.codes or "notfounderror" in info.codes:
+        return Kind.MODEL_NOT_FOUND
+    return None
+
+
+def _by_status(reply: Reply, sent: Sent, info: ErrorInfo) -> Kind:
+    status = reply.status
+    if status in {404, 405, 410, 415, 501}:
+        return Kind.ROUTE_NOT_FOUND
+    if status == 413:
+        return Kind.BATCH_TOO_LARGE if sent.count > 1 else Kind.INPUT_TOO_LARGE
+    if status in {503, 529}:
+        told = "retry-after" in reply.headers
+        return Kind.THROTTLED if told else Kind.LOADING if info.form != "html" else Kind.SERVER_ERROR
+    if status in {502, 504}:
+        return Kind.PROXY if sent.proxied else Kind.UPSTREAM_FAILED
+    if 400 <= status < 500 and status not in {408, 424, 425, 499}:
+        return Kind.REJECTED
+    return Kind.SERVER_ERROR if status >= 400 else Kind.ERROR_IN_SUCCESS
+
+
+_SPAN = re.compile(r"(?:try again|retry|wait)\D{0,20}(\d+(?:\.\d+)?)\s*(ms|s|seconds?|m|minutes?)\b", re.IGNORECASE)
+_UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0}
+
+
+def retry_after(headers: Mapping[str, str], message: str = "", now: Callable[[], float] | None = None) -> float | None:
+    """Seconds to wait as the server told, by header (seconds, milliseconds or a date) or in its sentence."""
+    milliseconds, plain = headers.get("retry-after-ms", ""), headers.get("retry-after", "").strip()
+    try:
+        if milliseconds:
+            return max(0.0, float(milliseconds) / 1000)
+        if plain:
+            if re.fullmatch(r"\d+(\.\d+)?", plain):
+                return float(plain)
+            if now is not None:
+                return max(0.0, parsedate_to_datetime(plain).timestamp() - now())
+    except (ValueError, TypeError, OverflowError):
+        pass
+    match = _SPAN.search(message)
+    if match is None:
+        return None
+    unit = match.group(2).lower()
+    return float(match.group(1)) * _UNITS["ms" if unit == "ms" else unit[0]]
+
+
+_LIMITS: Mapping[Kind, re.Pattern[str]] = {
+    Kind.BATCH_TOO_LARGE: re.compile(
+        r"(?:maximum allowed batch size|max(?:imum length)?|larger than|limit of)\D{0,12}(\d+)", re.IGNORECASE
+    ),
+    Kind.INPUT_TOO_LARGE: re.compile(
+        r"(?:current batch size:|maximum context length is|less than|n_ctx\D{0,20}|limit of|maximum of)\s*(\d+)",
+        re.IGNORECASE,
+    ),
+}
+
+
+def stated_limit(kind: Kind, info: ErrorInfo) -> int | None:
+    """The number a refusal names: texts for a batch, tokens for a text."""
+    pattern = _LIMITS.get(kind)
+    match = pattern.search(info.message) if pattern else None
+    return int(match.group(1)[:9]) if match else None

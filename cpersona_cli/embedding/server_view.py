@@ -1,0 +1,234 @@
+"""What CPersona 2.6.14 itself records for the same reply, worked out from the reply or the exception we saw.
+
+The server keeps one line of evidence for each failed call: mode, address, exception class and its text. The address
+loses user info and query, the path stays. Everything below was measured on the server's own client; a test runs both
+side by side.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+
+from cpersona_cli.embedding.body import MAX_DIMENSION, MAX_VECTORS
+from cpersona_cli.embedding.failures import words
+from cpersona_cli.embedding.model import Endpoint, Mode, Reply, ServerView
+from cpersona_cli.text import redact
+
+#: The server refuses larger bodies, in bytes, after it has received all of them.
+MAX_BODY = 64 << 20
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
+# What the server turns into a failed outcome; anything else escapes to its caller.
+_CAUGHT = (httpx.RequestError, httpx.HTTPStatusError, httpx.InvalidURL, ValueError, KeyError)
+
+
+class EmbeddingResponseError(ValueError):
+    """The server's own class for a refused answer: its name is part of the recorded line."""
+
+
+def not_called(mode: str) -> ServerView:
+    """No request leaves the server: no backend, or a mode it does not know."""
+    if mode == Mode.NONE:
+        return ServerView(attempted=False, ok=False)
+    return ServerView(attempted=False, ok=False, error=f"mode={mode} is not a supported embedding mode")
+
+
+def of_unsendable(endpoint: Endpoint) -> ServerView:
+    """The view of a call for which we send nothing: the server tries all the same and calls the result an outage."""
+    try:
+        parsed = httpx.URL(endpoint.url)
+    except httpx.InvalidURL as error:
+        return _failed(endpoint, error)
+    except (UnicodeError, ValueError) as error:
+        return of_exception(endpoint, error)
+    if parsed.scheme not in {"http", "https"}:
+        what = (
+            f"has an unsupported protocol '{parsed.scheme}://'."
+            if parsed.scheme
+            else "is missing an 'http://' or 'https://' protocol."
+        )
+        return _failed(endpoint, httpx.UnsupportedProtocol(f"Request URL {what}"))
+    if parsed.port is not None and not 0 <= parsed.port <= 65535:
+        return ServerView(attempted=True, ok=False, crash="ExceptionGroup")
+    if endpoint.mode == Mode.API:
+        value = f"Bearer {endpoint.key}"
+        if not value.isascii():
+            return of_exception(endpoint, _unencodable(value))
+        if value != value.strip() or any(character in "\r\n\0" for character in value):
+            return _failed(endpoint, httpx.LocalProtocolError(f"Illegal header value {value.encode()!r}"))
+    return (
+        _failed(endpoint, httpx.ConnectTimeout("")) if endpoint.timeout <= 0 else ServerView(attempted=True, ok=False)
+    )
+
+
+def _unencodable(value: str) -> UnicodeError:
+    try:
+        value.encode("ascii")
+    except UnicodeEncodeError as error:
+        return error
+    raise AssertionError(value)
+
+
+def of_exception(endpoint: Endpoint, error: BaseException) -> ServerView:
+    """The view of a call that ended in ``error`` (an exception of the same HTTP client the server uses)."""
+    if not isinstance(error, _CAUGHT):
+        return ServerView(attempted=True, ok=False, crash=type(error).__name__)
+    return _failed(endpoint, error)
+
+
+def of_reply(endpoint: Endpoint, reply: Reply, count: int) -> ServerView:
+    """The view of a complete reply to ``count`` texts."""
+    try:
+        vectors = _accept(endpoint, reply, count)
+    except _CAUGHT as error:
+        return _failed(endpoint, error)
+    except Exception as error:  # noqa: BLE001 - whatever escapes here escapes there
+        return ServerView(attempted=True, ok=False, crash=type(error).__name__)
+    if vectors:
+        return ServerView(attempted=True, ok=True)
+    return ServerView(
+        attempted=True, ok=False, error=f"mode={endpoint.mode} / POST {address(endpoint.url)} returned no embeddings"
+    )
+
+
+def address(url: str) -> str:
+    """``url`` as the server reports it: without user info and query, with its path, IPv6 brackets lost."""
+    if not url:
+        return "<unset>"
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return "<unparsable>"
+    try:
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        host, port = parts.netloc.rpartition("@")[2], ""
+    return urlunsplit((parts.scheme, host + port, parts.path, "", "")) or "<unset>"
+
+
+def _failed(endpoint: Endpoint, error: BaseException) -> ServerView:
+    text = words(error)
+    text = text.replace(endpoint.url, address(endpoint.url)) if endpoint.url else text
+    text = _URL.sub(_clean, text)
+    line = f"mode={endpoint.mode} / POST {address(endpoint.url)} failed: {type(error).__name__}: {text}"
+    safe = redact(line, endpoint.secrets)
+    return ServerView(attempted=True, ok=False, error=safe, leaks=safe != line)
+
+
+def _clean(match: re.Match[str]) -> str:
+    url = match.group(0)
+    try:
+        parts = urlsplit(url)
+        private = parts.username is not None or parts.password is not None or parts.query or parts.fragment
+    except ValueError:
+        return "<unparsable>"
+    return address(url) if private else url
+
+
+def _accept(endpoint: Endpoint, reply: Reply, count: int) -> list[object] | None:
+    """The vectors the server would accept; raises what its client raises."""
+    request = httpx.Request("POST", endpoint.url)
+    response = httpx.Response(
+        reply.status,
+        headers=_decoded_headers(reply),
+        content=reply.body,
+        request=request,
+        extensions={"reason_phrase": reply.reason.encode("ascii", "ignore")} if reply.reason else {},
+    )
+    response.raise_for_status()
+    declared = reply.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > MAX_BODY:
+        raise EmbeddingResponseError(f"embedding response declares {declared} bytes, over the {MAX_BODY}-byte budget")
+    if reply.overflow:
+        # the server receives all of it before it refuses; we stopped, so the figure stays open
+        raise EmbeddingResponseError(f"embedding response is over the {MAX_BODY}-byte budget")
+    try:
+        document = response.json()
+    except RecursionError:
+        raise EmbeddingResponseError("embedding response is nested deeper than the parser can follow") from None
+    if not isinstance(document, dict):
+        raise EmbeddingResponseError(f"embedding response is {_described(document)}, expected an object")
+    if endpoint.mode == Mode.API:
+        return _placed(document, count)
+    return _checked(document.get("embeddings"), count)
+
+
+def _decoded_headers(reply: Reply) -> dict[str, str]:
+    # our body is decompressed already
+    return {name: value for name, value in reply.headers.items() if name.lower() != "content-encoding"}
+
+
+def _placed(document: dict[str, object], count: int) -> list[object] | None:
+    items = document["data"]
+    if not isinstance(items, list):
+        raise EmbeddingResponseError(f"embedding response `data` is {_described(items)}, expected a list")
+    placed: list[object] = [None] * len(items)
+    taken: set[int] = set()
+    for position, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise EmbeddingResponseError(f"embedding {position} is {_described(item)}, expected an object")
+        index = item.get("index")
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise EmbeddingResponseError(f"embedding {position} has index {_described(index)}, expected an integer")
+        if not 0 <= index < len(items) or index in taken:
+            span = f"embedding indices are not exactly 0..{len(items) - 1}"
+            raise EmbeddingResponseError(f"{span}: item at position {position} carries index {index}")
+        taken.add(index)
+        placed[index] = item["embedding"]
+    return _checked(placed, count)
+
+
+def _checked(raw: object, count: int) -> list[object] | None:
+    if raw is None or raw == []:
+        return None
+    if not isinstance(raw, list):
+        raise EmbeddingResponseError(f"embedding response is {_described(raw)}, expected a list of vectors")
+    if len(raw) > MAX_VECTORS:
+        raise EmbeddingResponseError(
+            f"embedding response carries {len(raw)} vectors, over the {MAX_VECTORS}-vector cap"
+        )
+    if count and len(raw) != count:
+        raise EmbeddingResponseError(f"embedding response carries {len(raw)} vectors for {count} texts")
+    width = 0  # the first vector teaches the width to the rest
+    for position, vector in enumerate(raw):
+        _vector(vector, position, width)
+        width = width or len(vector)
+    return raw
+
+
+def _vector(vector: object, position: int, expected: int) -> None:
+    if not isinstance(vector, list):
+        raise EmbeddingResponseError(f"embedding {position} is {_described(vector)}, expected a list of numbers")
+    width = len(vector)
+    if width == 0:
+        raise EmbeddingResponseError(f"embedding {position} is empty")
+    if width > MAX_DIMENSION:
+        raise EmbeddingResponseError(
+            f"embedding {position} has {width} dimensions, over the {MAX_DIMENSION}-dimension cap"
+        )
+    if expected and width != expected:
+        raise EmbeddingResponseError(f"embedding {position} has {width} dimensions, expected {expected}")
+    for index, value in enumerate(vector):
+        where = f"embedding {position}[{index}]"
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise EmbeddingResponseError(f"{where} is {_described(value)}, expected a number")
+        try:
+            number = float(value)
+        except OverflowError:
+            raise EmbeddingResponseError(f"{where} does not fit in float64") from None
+        if not math.isfinite(number):
+            raise EmbeddingResponseError(f"{where} is not finite")
+        try:
+            struct.pack("<f", number)
+        except OverflowError:
+            raise EmbeddingResponseError(f"{where} does not fit in float32") from None
+
+
+def _described(value: object) -> str:
+    return type(value).__name__
