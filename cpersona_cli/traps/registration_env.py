@@ -1,0 +1,332 @@
+"""What reaches the server: the program on the client's PATH, expanded variables, container options."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from cpersona_cli.install.clients import CLIENTS
+from cpersona_cli.install.model import LaunchKind, Value
+from cpersona_cli.install.proxies import is_loopback
+from cpersona_cli.install.table import is_secret
+from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap, Uncheckable
+from cpersona_cli.traps.repairs import set_variable
+
+_OURS = ("CPERSONA_", "EMBEDDING_")
+_NETWORK = {
+    name
+    for word in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+    for name in (word, word.lower())
+}
+_BARE = re.compile(r"\$[A-Za-z_]\w*|%[A-Za-z_]\w*%")
+
+#: How each client's own syntax for a variable of the surrounding environment looks.
+_SYNTAX = {
+    "claude": "${NAME} or ${NAME:-default}",
+    "vscode": "${env:NAME}",
+    "editor-env": "${env:NAME}",
+    "gemini": "$NAME or ${NAME}",
+    "braces": "${NAME}",
+}
+
+
+def _program(facts: Facts) -> Iterator[Finding]:
+    target = facts.target
+    problem = target.version.program_problem
+    if not problem:
+        return
+    registration = target.registration
+    program = registration.launch.program or registration.command
+    lookup = f"where.exe {program}" if facts.machine.system == "windows" else f"command -v {program}"
+    yield Finding(
+        about="command",
+        place=registration.place,
+        measured=problem,
+        repair=Repair(
+            prose=f"in {registration.place}, write the absolute path of {program!r} as the command; this prints it:",
+            commands=(lookup,),
+            place=registration.place,
+        ),
+    )
+
+
+def _unexpanded(facts: Facts) -> Iterator[Finding]:
+    target = facts.target
+    registration = target.registration
+    if registration.launch.kind is LaunchKind.PROCESS:
+        raise SkipError("this process's environment holds final values")
+    client = CLIENTS.get(registration.client)
+    syntax = _SYNTAX.get(client.expansion, "") if client else ""
+    for name, value in target.environment.values.items():
+        # the database path has a trap of its own, which looks for the databases it may have meant
+        if not name.startswith(_OURS) or name == "CPERSONA_DB_PATH":
+            continue
+        why, severity = _unexpanded_why(name, value, client.expansion if client else "none")
+        if why:
+            shown = "" if is_secret(name) else f"{name}={value.raw or value.text}: "
+            yield Finding(
+                about=name,
+                place=value.place,
+                severity=severity,
+                measured=f"{shown}{why}",
+                expected=f"{registration.client_title} expands {syntax}" if syntax else "",
+                repair=set_variable(registration, name, "THE VALUE ITSELF", at=value.place),
+            )
+
+
+def _unexpanded_why(name: str, value: Value, expansion: str) -> tuple[str, Severity | None]:
+    """(why the text is not what was meant, how bad that is), or an empty sentence."""
+    raw = value.raw or value.text
+    if "${input:" in raw:
+        return "", None  # the client asks the user
+    if value.unresolved:
+        if expansion == "gemini" or _only_bare(raw):
+            return value.unresolved, Severity.WARNING
+        return value.unresolved, None
+    if not is_secret(name) and value.origin == "env block" and _only_bare(value.text):
+        return f"{value.text!r} is handed on as it stands", Severity.WARNING
+    return "", None
+
+
+def _only_bare(text: str) -> bool:
+    """``$NAME`` or ``%NAME%`` and no braces: a shell's spelling, which most clients hand on as it stands."""
+    return bool(_BARE.search(text)) and "${" not in text
+
+
+def _not_inherited(facts: Facts) -> Iterator[Finding]:
+    target = facts.target
+    if target.environment.base != "whitelist" or target.registration.launch.inside != "host":
+        raise SkipError("this client hands its whole environment on")
+    url = _remote_endpoint(target)
+    shell = facts.machine.env
+    names = sorted(n for n in _NETWORK if shell.get(n) and n not in target.environment.values) if url else []
+    registration = target.registration
+    if names:
+        codex = registration.client == "codex"
+        place = registration.place if codex else registration.env_place or registration.place
+        quoted = ", ".join(json.dumps(name) for name in names)
+        yield Finding(
+            about="proxy variables",
+            place=place,
+            measured=f"{', '.join(names)} of this shell will not reach the server, and {url} is not on this computer",
+            repair=Repair(
+                prose=f"in {place}, {'hand them on' if codex else 'add them, with the values they have in your shell'}",
+                edit=f"env_vars = [{quoted}]" if codex else quoted,
+                place=place,
+            ),
+        )
+    listed = registration.fields.get("env_vars")
+    for name in listed if isinstance(listed, list) else ():
+        if isinstance(name, str) and name.startswith(_OURS) and not shell.get(name):
+            yield Finding(
+                about=name,
+                place=registration.place,
+                measured=f"env_vars hands {name} on, and it is not set in this shell",
+                repair=set_variable(registration, name, "THE VALUE ITSELF"),
+            )
+
+
+def _remote_endpoint(target: Target) -> str:
+    mode = target.settings["CPERSONA_EMBEDDING_MODE"].value
+    name = {"http": "CPERSONA_EMBEDDING_URL", "api": "CPERSONA_EMBEDDING_API_URL"}.get(str(mode))
+    url = str(target.settings[name]) if name else ""
+    return "" if not url or is_loopback(url) else url.split("?")[0].rpartition("@")[2]
+
+
+def _docker_interactive(facts: Facts) -> Iterator[Finding]:
+    registration = facts.target.registration
+    launch = registration.launch
+    if launch.kind is not LaunchKind.DOCKER:
+        raise SkipError("not started by docker run")
+    if not launch.interactive and registration.transport == "stdio":
+        yield Finding(
+            about="docker -i",
+            place=registration.place,
+            measured="docker run without -i",
+            repair=Repair(prose=f'in {registration.place}, add to the arguments after "run"', edit='"-i",'),
+        )
+
+
+def _docker_environment(facts: Facts) -> Iterator[Finding]:
+    registration = facts.target.registration
+    launch = registration.launch
+    if launch.kind is not LaunchKind.DOCKER:
+        raise SkipError("not started by docker run")
+    arrives = {v.name for v in launch.variables} | set(launch.passed)
+    for variable in registration.variables:
+        if variable.name.startswith(_OURS) and variable.name not in arrives:
+            yield Finding(
+                about=variable.name,
+                place=variable.place,
+                measured=f"{variable.name} stands in the entry's environment, and docker run has no -e {variable.name}",
+                repair=Repair(
+                    prose=f"in {registration.place}, add to the arguments before the image",
+                    edit=f'"-e", "{variable.name}",',
+                    place=registration.place,
+                ),
+            )
+
+
+def _docker_volume(facts: Facts) -> Iterator[Finding]:
+    target = facts.target
+    launch = target.registration.launch
+    if launch.kind is not LaunchKind.DOCKER:
+        raise SkipError("not started by docker run")
+    if not launch.mounts and target.database.path is None:
+        inside = target.database.text
+        folder = inside.rpartition("/")[0] or "/data"
+        yield Finding(
+            about="docker -v",
+            place=target.registration.place,
+            measured=f"docker run without -v or --mount; the database is {inside} inside the container",
+            repair=Repair(
+                prose=f"in {target.registration.place}, add to the arguments before the image",
+                edit=f'"-v", "cpersona-data:{folder}",',
+                place=target.registration.place,
+            ),
+        )
+
+
+def _leftover(facts: Facts) -> Iterator[Finding]:
+    registration = facts.target.registration
+    words = registration.launch.leftover
+    if words:
+        yield Finding(
+            about="args",
+            place=registration.place,
+            measured=f"the server ignores {' '.join(words)!r}",
+            repair=Repair(prose=f"in {registration.place}, take it out of the arguments", place=registration.place),
+        )
+
+
+def _startup_timeout(facts: Facts) -> Iterator[Finding]:
+    target = facts.target
+    registration = target.registration
+    if registration.client != "codex" or registration.launch.kind is not LaunchKind.UVX:
+        raise SkipError("not Codex with uvx")
+    written = registration.fields.get("startup_timeout_sec")
+    seconds = float(written) if isinstance(written, int | float) else 10.0
+    cold = target.version.version is None or registration.launch.fresh
+    if (written is not None and seconds < 10) or (cold and seconds <= 10):
+        yield Finding(
+            about="startup_timeout_sec",
+            place=registration.place,
+            severity=Severity.WARNING if written is not None and seconds < 10 else Severity.HINT,
+            measured=f"Codex waits {seconds:g} seconds for the server"
+            + (", and uvx may have to download it first" if cold else ""),
+            repair=Repair(
+                prose=f"in {registration.place}, below [mcp_servers.{registration.name}], add",
+                edit="startup_timeout_sec = 60",
+                place=registration.place,
+            ),
+        )
+
+
+TRAPS = (
+    Trap(
+        id="registration.program-missing",
+        title="The client cannot find or start the command",
+        severity=Severity.FAULT,
+        needs=Needs.REGISTRATION,
+        detect=_program,
+        expected="a command that exists on the PATH this client starts servers with, or an absolute path",
+        costs="the server does not start (“spawn … ENOENT”); desktop programs do not see the PATH of your shell",
+        repair="write the absolute path of the program as the command",
+        source="resolved with the client's PATH, not with this shell's",
+        rows=("G7",),
+    ),
+    Trap(
+        id="registration.unexpanded",
+        title="A variable in a value is not expanded",
+        severity=Severity.FAULT,
+        needs=Needs.REGISTRATION,
+        detect=_unexpanded,
+        expected="the value itself; this client expands nothing in an environment",
+        costs="the server gets the text as it stands, dollar sign and all",
+        repair="write the value itself, or use the client's own syntax for a variable that is set",
+        source="each client's documentation of variables in its file",
+        rows=("G12", "G13"),
+    ),
+    Trap(
+        id="registration.not-inherited",
+        title="Variables of the shell do not reach the server",
+        severity=Severity.WARNING,
+        needs=Needs.REGISTRATION,
+        detect=_not_inherited,
+        expected="what the server needs stands in the entry's environment (Codex: or in env_vars)",
+        costs="a request that works in the shell fails in the server",
+        repair="add the variables to the entry",
+        source="Codex, Claude Desktop and clients built on the MCP library hand on a fixed list of variables",
+        rows=("G11",),
+    ),
+    Trap(
+        id="registration.docker-interactive",
+        title="A container without an open stdin",
+        severity=Severity.FAULT,
+        needs=Needs.REGISTRATION,
+        detect=_docker_interactive,
+        expected="docker run -i",
+        costs="the server reads the end of its input and exits at once, with status 0",
+        repair="add -i",
+        source="the server lives as long as its stdin",
+        rows=("G16",),
+    ),
+    Trap(
+        id="registration.docker-environment",
+        title="The entry's environment stays outside of the container",
+        severity=Severity.FAULT,
+        needs=Needs.REGISTRATION,
+        detect=_docker_environment,
+        expected="docker run -e NAME for every variable",
+        costs="the server runs with its defaults",
+        repair="add -e NAME to the arguments",
+        source="docker hands no variable on by itself",
+        rows=("G16",),
+    ),
+    Trap(
+        id="registration.docker-volume",
+        title="A container without a volume for the database",
+        severity=Severity.FAULT,
+        needs=Needs.REGISTRATION,
+        detect=_docker_volume,
+        expected="docker run -v VOLUME:/data",
+        costs="every memory is lost when the container ends",
+        repair="add -v cpersona-data:/data to the arguments",
+        source="the image keeps its database in /data",
+        rows=("G16",),
+    ),
+    Trap(
+        id="registration.leftover-words",
+        title="Arguments the server ignores",
+        severity=Severity.HINT,
+        needs=Needs.REGISTRATION,
+        detect=_leftover,
+        expected="the command without further words",
+        costs="nothing today: the server never reads its arguments",
+        repair="take the words out",
+        source="measured on 2.6.14: any argument, also --help, starts the server",
+        rows=("G20",),
+    ),
+    Trap(
+        id="registration.startup-timeout",
+        title="Codex waits too short a time for the first start",
+        severity=Severity.WARNING,
+        needs=Needs.REGISTRATION,
+        detect=_startup_timeout,
+        expected="startup_timeout_sec = 60 where uvx may download a release at the start",
+        costs="the first start after each release fails",
+        repair="set startup_timeout_sec",
+        source="Codex's documentation: 10 seconds unless set",
+        rows=("G10",),
+    ),
+)
+
+UNCHECKABLE = (
+    Uncheckable(
+        row="G19",
+        title="Something prints to stdout before the server speaks",
+        why="only a started server shows what a wrapper or a shell's start file prints",
+        command="cpersona probe --start",
+    ),
+)
