@@ -6,12 +6,21 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from cpersona_cli.text import bare_url
-from cpersona_cli.traps.address import REFERENCE_PORT, address, set_path, unusable
+from cpersona_cli.text import bare_url, plural, secret
+from cpersona_cli.traps.address import REFERENCE_PORT, address, private, set_path, unusable
 from cpersona_cli.traps.model import Facts, Finding, Needs, Severity, Trap
-from cpersona_cli.traps.names import API_URL, MODE, MODEL, URL, mode
-from cpersona_cli.traps.repairs import set_variable, set_variables
-from cpersona_cli.traps.subject import server
+from cpersona_cli.traps.names import API_URL, KEY, MODE, MODEL, URL, mode, renamed, shares_block
+from cpersona_cli.traps.repairs import remove_variable, rename_variable, set_variable, set_variables
+from cpersona_cli.traps.subject import own, server, unless_set_elsewhere, written
+
+_OPENAI_KEY = "OPENAI_API_KEY"
+_INNER_SPACE = "contains a space"
+# A key that somebody meant to fill in later.
+_STAND_IN = re.compile(
+    r"^(<.*>|\$\{.*\}|\$[A-Za-z_]\w*|%\w+%|\{\{.*\}\}|x{3,}|\.{3,}|change[-_ ]?me|todo|(sk-)?x{3,}.*)$"
+    r"|(your|my)[-_ ]?(own[-_ ]?)?(open[-_ ]?ai[-_ ]?)?(api[-_ ]?)?(key|token)",
+    re.IGNORECASE,
+)
 
 
 def _api_base(facts: Facts) -> Iterator[Finding]:
@@ -81,6 +90,81 @@ def _api_model(facts: Facts) -> Iterator[Finding]:
     )
 
 
+def _key_missing(facts: Facts) -> Iterator[Finding]:
+    target, key = server(facts), facts.setting(KEY)
+    if mode(facts) != "api" or key.given:
+        return
+    where = address(facts)
+    other = target.environment.values.get(_OPENAI_KEY)
+    beside = f"; {_OPENAI_KEY} is set, a name the server does not read" if other and other.text else ""
+    repair = renamed(target, KEY)
+    if repair is None and other and other.text and own(target, _OPENAI_KEY):
+        repair = rename_variable(target.registration, _OPENAI_KEY, KEY, at=other.place)
+    if repair is None:
+        local = where is not None and private(where.host)
+        repair = set_variable(target.registration, KEY, "unused" if local else "<your API key>")
+    yield Finding(
+        about=KEY,
+        place=facts.setting(MODE).place,
+        measured=f"the mode is api and {KEY} is empty{beside}",
+        repair=repair,
+        depends=unless_set_elsewhere(target),
+    )
+
+
+def _key_unsendable(facts: Facts) -> Iterator[Finding]:
+    server(facts)
+    key = written(facts, KEY) if mode(facts) == "api" else None
+    where = address(facts) if key else None
+    why = key_problem(str(key.text), strict=where is None or not private(where.host)) if key else ""
+    if key is None or not why:
+        return
+    yield Finding(
+        about=KEY,
+        place=key.place,
+        measured=f"{key.name} ({secret(str(key.text))}) {why}",
+        repair=set_variable(facts.target.registration, key.name, "<your API key>", at=key.place),
+        severity=Severity.WARNING if why == _INNER_SPACE else None,
+    )
+
+
+def key_problem(key: str, *, strict: bool = True) -> str:
+    """Why a key cannot be right, in words that tell nothing of it; empty when nothing is wrong to the eye.
+
+    ``strict`` also looks for words that stand for a key still to be filled in; an endpoint of one's own may want just
+    such a word.
+    """
+    if re.search(r"[\n\r]", key):
+        return "contains a line end"
+    if re.search(r"[\x00\x0b\x0c]", key):
+        return "contains a control character"
+    if foreign := sum(not character.isascii() for character in key):
+        return f"contains {plural(foreign, 'character')} outside ASCII"
+    if key != key.rstrip():
+        return "ends in a space"
+    if len(key) > 1 and key[0] == key[-1] and key[0] in "\"'`":
+        return "stands in quotation marks, which count as part of it"
+    if re.match(r"bearer\s", key, re.IGNORECASE):
+        return "begins with the word Bearer, which the server adds itself"
+    if strict and _STAND_IN.search(key):
+        return "is still a placeholder"
+    return _INNER_SPACE if re.search(r"\s", key.strip()) else ""
+
+
+def _model_unused(facts: Facts) -> Iterator[Finding]:
+    target, model = server(facts), facts.setting(MODEL)
+    if mode(facts) != "http" or not model.given:
+        return
+    if model.name in model.setting.aliases and (shares_block(target) or not own(target, model.name)):
+        return  # it is the embedding server's there, or another program's
+    yield Finding(
+        about=MODEL,
+        place=model.place,
+        measured=f"the mode is http and {model.name} is set; http mode sends no model name",
+        repair=remove_variable(target.registration, model.name, at=model.place),
+    )
+
+
 TRAPS = (
     Trap(
         id="names.api-url-base",
@@ -130,5 +214,43 @@ TRAPS = (
         repair=f"set {MODEL} to a model of that service",
         source="config.py of 2.6.14: the default is text-embedding-3-small, whatever the address",
         rows=("A20",),
+    ),
+    Trap(
+        id="names.key-missing",
+        title="api mode without a key",
+        severity=Severity.FAULT,
+        needs=Needs.REGISTRATION,
+        detect=_key_missing,
+        expected=f"{KEY} holds a key; any word will do for a server of your own that wants none",
+        costs="no request ever leaves the machine: memories are found only by shared words, and the server calls the"
+        " service unreachable, which is not the reason",
+        repair=f"set {KEY}; the server reads neither {_OPENAI_KEY} nor any other name for it",
+        source="measured on 2.6.14: Illegal header value b'Bearer ' on every call",
+        rows=("A15", "A17"),
+    ),
+    Trap(
+        id="names.key-malformed",
+        title="Key that cannot be right",
+        severity=Severity.FAULT,
+        needs=Needs.REGISTRATION,
+        detect=_key_unsendable,
+        expected="the key alone: printable ASCII, no spaces, no quotes, no line end",
+        costs="every call fails before it is sent, or is refused: memories are found only by shared words",
+        repair="write the key again, without anything around it",
+        source="measured on 2.6.14: LocalProtocolError for line ends and spaces at the end, UnicodeEncodeError outside"
+        " ASCII",
+        rows=("A16", "A26"),
+    ),
+    Trap(
+        id="names.model-unused",
+        title="Model name in http mode",
+        severity=Severity.WARNING,
+        needs=Needs.REGISTRATION,
+        detect=_model_unused,
+        expected=f"{MODEL} is set in api mode only; in http mode the embedding server chooses",
+        costs="it selects nothing, and changing it makes the server build blocks and nodes anew under another label",
+        repair="choose the model in the embedding server, and remove the variable here",
+        source="config.py of 2.6.14, reported_embedding_model",
+        rows=("A21",),
     ),
 )
