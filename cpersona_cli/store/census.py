@@ -1,0 +1,266 @@
+"""Counting what a database holds: one read transaction, constant memory, every statement under one deadline."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from cpersona_cli.store import schema as known
+from cpersona_cli.store.reading import State
+
+#: Agents, projects, labels and widths that are kept by name.
+LISTED = 200
+#: SQLite asks after so many of its steps whether to go on; about a millisecond.
+_STEPS = 20_000
+
+Columns: TypeAlias = Mapping[str, frozenset[str]]
+#: ``with measure("field", ...)``: names the fields a block fills, should it have to be given up.
+Measure: TypeAlias = Callable[..., contextlib.AbstractContextManager[None]]
+
+
+@dataclass(slots=True)
+class Census:
+    """What was found: fields of a ``Reading`` by name, and the state if it is not ``ok``."""
+
+    state: State = State.OK
+    detail: str = ""
+    values: dict[str, object] = field(default_factory=dict)
+    unmeasured: list[str] = field(default_factory=list)
+
+
+def stop_at(connection: sqlite3.Connection, deadline: float) -> None:
+    """Let every statement of ``connection`` end with ``SQLITE_INTERRUPT`` after ``deadline`` (``time.monotonic``)."""
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
+
+
+def code_of(error: sqlite3.Error) -> int:
+    """SQLite's primary result code, 0 where the error has none."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+def one(connection: sqlite3.Connection, query: str) -> int:
+    """The single integer ``query`` answers with, 0 for NULL or anything else."""
+    (value,) = connection.execute(query).fetchone() or (0,)
+    return value if isinstance(value, int) else 0
+
+
+def quoted(name: str) -> str:
+    """``name`` as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def count(connection: sqlite3.Connection, deadline: float, census: Census) -> None:
+    """Fill ``census`` with everything countable behind ``connection`` until ``deadline`` of ``time.monotonic``.
+
+    What took longer is named ``unmeasured``. Raises ``sqlite3.DatabaseError``, also for damage found on the way; what
+    was counted before is kept.
+    """
+    stop_at(connection, deadline)
+    connection.execute("BEGIN")
+    objects = connection.execute(
+        "SELECT name, iif(sql LIKE 'create virtual%', 'virtual', type) FROM sqlite_master"
+        " WHERE name NOT GLOB 'sqlite_*'"
+    )
+    present: dict[str, str] = dict(objects.fetchall())
+    tables = _tables(present)
+    if not tables:
+        census.state, census.detail = State.EMPTY, "a database without any table"
+        return
+    columns = {name: _columns(connection, name) for name in ("memories", "episodes", "profiles", "schema_version")}
+    own = columns["memories"] >= known.OWN_COLUMNS
+    if not own and not _lost_its_memories(columns):
+        some = ", ".join(sorted(tables)[:6]) + (" ..." if len(tables) > 6 else "")
+        census.state, census.detail = State.FOREIGN, f"the database of another program; its tables are {some}"
+        return
+    measure = _measurer(census)
+    _schema(connection, census.values, measure, present, columns)
+    with measure("counts"):
+        counts: dict[str, int] = {}
+        census.values["counts"] = counts
+        for table in tables:
+            counts[table] = one(connection, f"SELECT count(*) FROM {quoted(table)}")  # noqa: S608
+    with measure("auto_project_rows"):
+        census.values["auto_project_rows"] = sum(
+            one(connection, f"SELECT count(*) FROM {table} WHERE project_id = '@auto'")  # noqa: S608
+            for table in ("memories", "episodes", "profiles")
+            if "project_id" in columns[table]
+        )
+    if own:
+        _owners(connection, census.values, measure, columns["memories"])
+        _vectors(connection, census.values, measure, columns["memories"])
+        _texts(connection, census.values, measure)
+        _times(connection, census.values, measure, columns)
+    _episodes(connection, census.values, measure, columns["episodes"])
+
+
+def _tables(present: Mapping[str, str]) -> list[str]:
+    """Plain tables, without those in which a text index keeps itself."""
+    virtual = tuple(f"{name}_" for name, kind in present.items() if kind == "virtual")
+    return [name for name, kind in present.items() if kind == "table" and not name.startswith(virtual or ("\0",))]
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
+    return frozenset(row[1] for row in connection.execute(f"PRAGMA table_info({quoted(table)})"))
+
+
+def _lost_its_memories(columns: Columns) -> bool:
+    """A store of the server without its main table, of which the server would make an empty one."""
+    return not columns["memories"] and "version" in columns["schema_version"] and "agent_id" in columns["episodes"]
+
+
+def _measurer(census: Census) -> Measure:
+    @contextlib.contextmanager
+    def measure(*fields: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            # SQLITE_ERROR: a column that every release has is not there; the field stays unknown, too.
+            if code_of(error) not in {sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_ERROR}:
+                raise
+            census.unmeasured.extend(fields)
+
+    return measure
+
+
+def _schema(
+    connection: sqlite3.Connection,
+    values: dict[str, object],
+    measure: Measure,
+    present: Mapping[str, str],
+    columns: Columns,
+) -> None:
+    number: int | None = None
+    with measure("schema"):
+        if "version" in columns["schema_version"]:
+            (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchone()
+            number = version if isinstance(version, int) else None
+        values["schema"] = number
+    values["missing"] = known.missing(number, present.keys())
+    with measure("fts_pending"):
+        # Bit 0 of user_version: the server owes its text index a rebuild.
+        values["fts_pending"] = bool(one(connection, "PRAGMA user_version") & 1)
+    with measure("fts_rows"):
+        # The index's own bookkeeping: counting the index itself counts the rows of the table it indexes.
+        values["fts_rows"] = {
+            index: one(connection, f"SELECT count(*) FROM {index}_docsize")  # noqa: S608
+            for index in known.text_indexes(present.keys())
+            if f"{index}_docsize" in present
+        }
+
+
+def _owners(
+    connection: sqlite3.Connection, values: dict[str, object], measure: Measure, columns: frozenset[str]
+) -> None:
+    with measure("agents", "agents_total"):
+        values["agents"], values["agents_total"] = _ranked(connection, "SELECT agent_id, 1 AS n FROM memories")
+    if "project_id" in columns:
+        with measure("projects", "projects_total"):
+            # Grouping by agent first follows an index; grouping by project alone would sort every row.
+            values["projects"], values["projects_total"] = _ranked(
+                connection, "SELECT project_id, count(*) AS n FROM memories GROUP BY agent_id, project_id"
+            )
+
+
+def _ranked(connection: sqlite3.Connection, source: str) -> tuple[dict[str, int], int]:
+    """(the largest groups of ``source``, a query of key and ``n``, by key; how many groups there are)."""
+    key = source.split()[1].rstrip(",")
+    rows = connection.execute(
+        f"SELECT {key}, sum(n), count(*) OVER () FROM ({source}) GROUP BY {key} ORDER BY 2 DESC, 1 LIMIT {LISTED}"  # noqa: S608
+    ).fetchall()
+    return {str(name): number for name, number, _ in rows}, rows[0][2] if rows else 0
+
+
+def _vectors(
+    connection: sqlite3.Connection, values: dict[str, object], measure: Measure, columns: frozenset[str]
+) -> None:
+    if "embedding" not in columns:
+        return
+    label = "embedding_model" if "embedding_model" in columns else "NULL"
+    with measure("widths", "labels", "unembedded"):
+        total, embedded, narrow, wide, first, last = connection.execute(
+            "SELECT count(*), count(embedding), min(length(embedding)), max(length(embedding)),"  # noqa: S608
+            f" min(iif(embedding IS NULL, NULL, {label})), max(iif(embedding IS NULL, NULL, {label})) FROM memories"
+        ).fetchone()
+        values["unembedded"] = total - embedded
+        with measure("widths"):
+            spread = _spread(connection, "length(embedding)", narrow, wide, embedded)
+            values["widths"] = _by_dimensions(spread)
+        if label != "NULL":
+            with measure("labels"):
+                spread = _spread(connection, label, first, last, embedded)
+                values["labels"] = {str(name): number for name, number in spread.items()}
+
+
+def _spread(connection: sqlite3.Connection, key: str, low: object, high: object, total: int) -> dict[object, int]:
+    """Rows with a vector per value of ``key``, whose least and greatest values are known.
+
+    One value needs no further scan, two need one; only three and more need the sorting that grouping costs.
+    """
+    if low == high:
+        return {low: total} if total else {}
+    at_low, at_high = connection.execute(
+        f"SELECT total({key} = ?), total({key} = ?) FROM memories WHERE embedding IS NOT NULL",  # noqa: S608
+        (low, high),
+    ).fetchone()
+    if at_low + at_high == total:
+        return {low: int(at_low), high: int(at_high)}
+    return dict(
+        connection.execute(
+            f"SELECT {key}, count(*) FROM memories WHERE embedding IS NOT NULL"  # noqa: S608
+            f" GROUP BY 1 ORDER BY 2 DESC LIMIT {LISTED}"
+        ).fetchall()
+    )
+
+
+def _by_dimensions(lengths: Mapping[object, int]) -> dict[int, int]:
+    """Vectors are 32-bit floats without a header: four bytes for each dimension."""
+    widths: dict[int, int] = {}
+    for length, number in lengths.items():
+        if isinstance(length, int):
+            widths[length // 4] = widths.get(length // 4, 0) + number
+    return widths
+
+
+def _texts(connection: sqlite3.Connection, values: dict[str, object], measure: Measure) -> None:
+    with measure("longest_content"):
+        values["longest_content"] = one(connection, "SELECT max(length(content)) FROM memories")
+    with measure("largest_batch_bytes"):
+        values["largest_batch_bytes"] = one(
+            connection,
+            "SELECT sum(n) FROM (SELECT length(CAST(content AS BLOB)) AS n FROM memories ORDER BY n DESC LIMIT 32)",
+        )
+
+
+def _times(connection: sqlite3.Connection, values: dict[str, object], measure: Measure, columns: Columns) -> None:
+    dated = {"agent_id", "created_at"} <= columns["episodes"]
+    newest = (
+        "SELECT agent_id, max(datetime(created_at)) AS newest FROM episodes GROUP BY agent_id"
+        if dated
+        else "SELECT NULL AS agent_id, NULL AS newest"
+    )
+    fields = ("newest_memory", "invalid_timestamps", "future_timestamps", "before_newest_episode")
+    with measure(*fields):
+        row = connection.execute(
+            f"WITH boundary AS MATERIALIZED ({newest}),"  # noqa: S608
+            " dated AS (SELECT agent_id, timestamp, datetime(timestamp) AS instant FROM memories)"
+            " SELECT max(timestamp), total(timestamp <> '' AND instant IS NULL),"
+            " total(instant > datetime('now', '+1 day')), total(instant < newest)"
+            " FROM dated LEFT JOIN boundary USING (agent_id)"
+        ).fetchone()
+        values |= dict(zip(fields, (str(row[0] or ""), *(int(number) for number in row[1:])), strict=True))
+
+
+def _episodes(
+    connection: sqlite3.Connection, values: dict[str, object], measure: Measure, columns: frozenset[str]
+) -> None:
+    for name, column in (("newest_episode_created", "created_at"), ("newest_episode_ended", "end_time")):
+        if column in columns:
+            with measure(name):
+                row = connection.execute(
+                    f"SELECT {column} FROM episodes WHERE {column} <> '' ORDER BY datetime({column}) DESC LIMIT 1"  # noqa: S608
+                ).fetchone()
+                values[name] = str(row[0]) if row else ""

@@ -1,0 +1,255 @@
+"""Reading a database without changing a byte of it or of its folder: the one way in for every check."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from cpersona_cli.install.machine import current_system
+from cpersona_cli.install.model import Process, System
+from cpersona_cli.install.processes import holders as live_holders
+from cpersona_cli.store import files, mounts
+from cpersona_cli.store.census import Census, code_of, count, one, stop_at
+from cpersona_cli.store.header import HEADER, head_of, parse, why_stale
+from cpersona_cli.store.integrity import abilities, check
+from cpersona_cli.store.kinds import MAGIC, SAMPLE, describe
+from cpersona_cli.store.opening import ChangedError, LockedError, Method, UncopiedError, method_for, opened, stamp
+from cpersona_cli.store.reading import Reading, State
+from cpersona_cli.store.sidecar import read_calibration
+
+Holders = Callable[[Path], tuple[Process, ...] | None]
+
+#: Attempts at a database that changes while it is read.
+_ATTEMPTS = 4
+#: The share of the time that counting may take before the pages are checked.
+_COUNTING = 0.6
+
+
+def read(
+    path: Path,
+    *,
+    timeout: float = 2.0,
+    mountinfo: str | None = None,
+    system: System | None = None,
+    holders: Holders = live_holders,
+) -> Reading:
+    """Everything known of the database at ``path`` after at most about ``timeout`` seconds. Raises nothing.
+
+    ``mountinfo`` (in the format of proc(5)), ``system`` and ``holders`` (who has a file open; None when the system
+    does not tell) stand for the running system's own. No file is created, written or removed in the database's
+    folder, in no state of the database; see ``opening`` for how.
+    """
+    deadline = time.monotonic() + timeout
+    if str(path) == ":memory:":
+        return _able(Reading(path=path, state=State.VOLATILE, detail="kept in memory, and lost when the server ends"))
+    stands = files.standing(path)
+    reading = _able(Reading(path=path, state=stands.state, detail=stands.detail))
+    if "\0" in str(path):
+        return reading
+    reading = _surroundings(reading, mountinfo, system or current_system())
+    if stands.status is None:
+        return _log_without_database(reading) if stands.state is State.MISSING else reading
+    windows = os.name == "nt"
+    reading = replace(
+        reading,
+        size=stands.status.st_size,
+        mode=None if windows else stands.status.st_mode & 0o7777,
+        owner=None if windows else stands.status.st_uid,
+        writable=files.may_write(path),
+    )
+    refused = _not_openable(reading)
+    if refused is not None:
+        return refused
+    found = holders(path)
+    own = os.getpid()
+    reading = replace(reading, holders=tuple(p for p in found or () if p.pid != own), holders_known=found is not None)
+    reading = _contents(reading, files.real_path(path), deadline)
+    return replace(reading, conflicts=_copies(reading, deadline))
+
+
+def _able(reading: Reading) -> Reading:
+    version, fts5, trigram = abilities()
+    return replace(reading, sqlite_version=version, fts5=fts5, trigram=trigram)
+
+
+def _surroundings(reading: Reading, mountinfo: str | None, system: System) -> Reading:
+    """``reading`` with the folder, the disk and the files beside it."""
+    path = reading.path
+    beside = files.beside(path)
+    reading = replace(reading, files=beside, wal_bytes=beside.get("-wal", 0))
+    if ".calibration.json" in beside:
+        calibration, problem = read_calibration(files.sibling(path, ".calibration.json"))
+        reading = replace(reading, calibration=calibration, calibration_problem=problem)
+    folder = files.existing_folder(files.real_path(path))
+    if folder is None:
+        return reading
+    if mountinfo is None:
+        mountinfo = mounts.mountinfo_of_this_process() if system == "linux" else ""
+    ground = mounts.ground(folder, mountinfo, system)
+    return replace(
+        reading,
+        folder_writable=files.may_write(folder),
+        free_bytes=files.free_bytes(folder),
+        filesystem=ground.filesystem,
+        risk=ground.risk,
+        risk_detail=ground.detail,
+    )
+
+
+def _log_without_database(reading: Reading) -> Reading:
+    if not reading.wal_bytes:
+        return reading
+    return replace(
+        reading,
+        state=State.STALE_WAL,
+        detail=f"a -wal of {reading.wal_bytes} bytes stands there without its database;"
+        " a server that creates a new one in its place would drop what is in it",
+    )
+
+
+def _not_openable(reading: Reading) -> Reading | None:
+    """``reading`` with the state of a file SQLite must not be asked about, or None for a database."""
+    try:
+        head = head_of(reading.path, SAMPLE)
+    except PermissionError:
+        return replace(reading, state=State.NO_PERMISSION, detail="this user may not read the file")
+    except OSError as error:
+        return replace(reading, state=State.UNREADABLE, detail=f"the system says: {error.strerror}")
+    if not head:
+        if reading.wal_bytes:
+            # SQLite would remove the log as soon as the database is opened.
+            why = f"the database has no bytes, and its -wal {reading.wal_bytes}: opening it would drop the log"
+            return replace(reading, state=State.STALE_WAL, detail=why)
+        return replace(reading, state=State.EMPTY, detail="a file without a single byte")
+    if not head.startswith(MAGIC):
+        return replace(reading, state=State.NOT_SQLITE, detail=describe(head, reading.size))
+    header = parse(head)
+    if header is None or reading.size < header.page_size:
+        why = f"cut off within its first page: only {reading.size} bytes are left"
+        return replace(reading, state=State.CORRUPT, detail=why)
+    return None
+
+
+def _contents(reading: Reading, real: Path, deadline: float) -> Reading:
+    """``reading`` with what the database holds, tried again while others change it."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _attempt(reading, real, deadline)
+        except (ChangedError, FileNotFoundError):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.01 * attempt)
+        except LockedError:
+            return _locked(reading)
+        except UncopiedError as error:
+            why = f"its log can only be read from a copy, and {error}"
+            return replace(reading, state=State.UNREADABLE, detail=why)
+        except OSError as error:
+            return replace(reading, state=State.UNREADABLE, detail=f"the system says: {error.strerror}")
+    return replace(reading, state=State.UNREADABLE, detail="it changed faster than it could be read; try again")
+
+
+def _attempt(reading: Reading, real: Path, deadline: float) -> Reading:
+    before = stamp(real)
+    header = parse(head_of(real, HEADER))
+    reading = replace(reading, journal="wal" if header is not None and header.wal else "rollback")
+    in_use = bool(reading.holders) or not reading.holders_known
+    wal = files.sibling(real, "-wal")
+    if files.size_of(wal):
+        why = why_stale(real, wal, in_use=in_use)
+        if why:
+            if stamp(real) != before:
+                raise ChangedError
+            return replace(reading, state=State.STALE_WAL, detail=f"the -wal does not belong to the database: {why}")
+    method = method_for(real)
+    if (
+        method == "immutable"
+        and reading.holders
+        and not reading.folder_writable
+        and not files.sibling(real, "-shm").exists()
+    ):
+        why = "in WAL mode readers share a -shm file; there is none, and this user may not create one in the folder"
+        return replace(reading, state=State.FOLDER_READ_ONLY, detail=why)
+    try:
+        result = _by(method, reading, real, deadline)
+    except sqlite3.DatabaseError as error:
+        result = _failed(reading, error)
+        if method == "in-place" and code_of(error) in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+            # A -shm this user may not read, or a journal that has to be rolled back first.
+            try:
+                result = _by("copy", reading, real, deadline)
+            except sqlite3.DatabaseError as second:
+                result = _failed(reading, second)
+    if method == "immutable" and stamp(real) != before:
+        raise ChangedError
+    return result
+
+
+def _by(method: Method, reading: Reading, real: Path, deadline: float) -> Reading:
+    """``reading`` with what one connection sees. Raises what ``opened`` does."""
+    census = Census()
+    now = time.monotonic()
+    with opened(real, method, deadline) as connection:
+        try:
+            count(connection, now + (deadline - now) * _COUNTING, census)
+        except sqlite3.DatabaseError as error:
+            if code_of(error) == sqlite3.SQLITE_INTERRUPT:
+                census.unmeasured.append("counts")
+            elif code_of(error) == sqlite3.SQLITE_CORRUPT:
+                census.state, census.detail = State.CORRUPT, str(error)
+            else:
+                raise
+        counts = census.values.get("counts")
+        pages = check(connection, reading.size, counts if isinstance(counts, dict) else {}, deadline)
+    if pages.damage:
+        census.state, census.detail = State.CORRUPT, pages.damage
+    return replace(
+        reading,
+        state=census.state,
+        detail=census.detail,
+        method=method,
+        integrity=pages.extent,
+        unchecked=pages.unchecked,
+        unmeasured=tuple(census.unmeasured),
+        **census.values,  # type: ignore[arg-type]
+    )
+
+
+def _locked(reading: Reading) -> Reading:
+    return replace(reading, state=State.LOCKED, detail="another process keeps it locked, also for readers")
+
+
+def _failed(reading: Reading, error: sqlite3.DatabaseError) -> Reading:
+    code = code_of(error)
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return _locked(reading)
+    if code == sqlite3.SQLITE_NOTADB:
+        why = "it begins like an SQLite database, but the rest of its header makes no sense"
+        return replace(reading, state=State.CORRUPT, detail=why)
+    if code == sqlite3.SQLITE_CORRUPT:
+        return replace(reading, state=State.CORRUPT, detail=str(error))
+    if code == sqlite3.SQLITE_PROTOCOL:
+        why = "SQLite says “locking protocol”: this file system does not give it the locks it needs"
+        return replace(reading, state=State.UNREADABLE, detail=why)
+    return replace(reading, state=State.UNREADABLE, detail=f"SQLite says “{error}”")
+
+
+def _copies(reading: Reading, deadline: float) -> tuple[tuple[str, int | None], ...]:
+    """Conflict copies beside the database with the memories in each, None where they cannot be counted."""
+    names = mounts.conflict_copies(reading.path, synced=reading.risk == "synced")
+    return tuple((name, _memories_in(reading.path.with_name(name), deadline)) for name in names)
+
+
+def _memories_in(path: Path, deadline: float) -> int | None:
+    try:
+        if files.standing(path).state is not State.OK or parse(head_of(path, HEADER)) is None:
+            return None
+        with opened(path, "immutable", deadline) as connection:
+            stop_at(connection, deadline)
+            return one(connection, "SELECT count(*) FROM memories")
+    except (sqlite3.Error, OSError):
+        return None

@@ -1,0 +1,206 @@
+"""Opening a database so that its folder stays as it was, bit for bit.
+
+A plain read-only connection to a database in WAL mode creates ``-shm`` and ``-wal``, writes its read marks into
+``-shm``, and leaves both behind. So a file is read in one of three ways (measured on SQLite 3.40):
+
+* ``immutable``: the header says WAL and there is no log, or an empty one. Everything is in the main file; SQLite
+  takes no locks and looks for no other file. Nobody can change the main file without a log appearing first, so the
+  stamps before and after tell whether the answer holds.
+* ``in-place``: a log and its ``-shm`` exist, or the database uses a rollback journal. ``mode=ro`` with
+  ``readonly_shm=1`` joins the others' locks without writing a byte: with a live server it reads a snapshot, without
+  one SQLite rebuilds the log's index in its own memory. A read-only connection can neither checkpoint nor remove the
+  log when it closes. If the server itself closes meanwhile, it leaves its log to the next start, as after a crash:
+  nothing is lost.
+* ``copy``: a log without ``-shm``, or a journal of a transaction that was cut off. SQLite would have to write, so it
+  gets a private copy, made between two equal stamps.
+
+POSIX drops a process's locks on a file when the process closes any descriptor of it. That is harmless here: this
+process never holds a lock that protects a write, and an answer whose stamps differ is thrown away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from cpersona_cli.store.files import free_bytes, sibling, size_of
+from cpersona_cli.store.header import HEADER, head_of, parse
+
+Method = Literal["in-place", "immutable", "copy"]
+
+#: Seconds to wait for a lock another process holds.
+WAIT = 1.0
+#: A database with its log is copied up to this many bytes.
+COPY_LIMIT = 256 << 20
+#: Free bytes a copy must leave on the disk of the temporary folder.
+_SPARE = 64 << 20
+
+_CHUNK = 1 << 20
+#: The bytes SQLite locks in the main file (os.h: SHARED_FIRST, SHARED_SIZE).
+_SHARED_FIRST, _SHARED_SIZE = 0x40000002, 510
+
+Stamp = tuple[object, ...]
+
+
+class ChangedError(Exception):
+    """The file or its logs changed while they were read; a new attempt may succeed."""
+
+
+class LockedError(Exception):
+    """Another process keeps the whole file to itself."""
+
+
+class UncopiedError(Exception):
+    """The database can only be read from a copy, and the copy cannot be made; the message says why."""
+
+
+def stamp(path: Path) -> Stamp:
+    """What differs as soon as anybody writes to the database at ``path``. Raises ``OSError``."""
+    return (_identity(path), head_of(path, HEADER), *(_log_stamp(sibling(path, name)) for name in ("-wal", "-journal")))
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _log_stamp(log: Path) -> tuple[object, ...]:
+    try:
+        return (*_identity(log), head_of(log, 32))
+    except FileNotFoundError:
+        return ()
+
+
+def method_for(path: Path) -> Method:
+    """The way to read the database at ``path`` (see the module's text). Raises ``OSError``."""
+    log, journal = size_of(sibling(path, "-wal")), size_of(sibling(path, "-journal"))
+    if log:
+        return "in-place" if size_of(sibling(path, "-shm")) else "copy"
+    header = parse(head_of(path, HEADER))
+    if log is None and (header is None or not header.wal):
+        return "in-place"
+    return "copy" if journal else "immutable"
+
+
+@contextlib.contextmanager
+def opened(path: Path, method: Method, deadline: float) -> Iterator[sqlite3.Connection]:
+    """A connection that reads ``path`` by ``method`` until ``deadline`` (of ``time.monotonic``).
+
+    Raises ``sqlite3.Error``, ``OSError``, ``ChangedError``, ``LockedError`` and ``UncopiedError``.
+    """
+    if method == "copy":
+        with _copied(path, deadline) as copy, _connected(copy, "mode=rw", deadline) as connection:
+            yield connection
+        return
+    if method == "immutable":
+        with _connected(path, "mode=ro&immutable=1", deadline) as connection:
+            yield connection
+        return
+    with (
+        _held(path, min(deadline, time.monotonic() + WAIT)),
+        _connected(path, "mode=ro&readonly_shm=1", deadline) as connection,
+    ):
+        yield connection
+
+
+@contextlib.contextmanager
+def _connected(path: Path, options: str, deadline: float) -> Iterator[sqlite3.Connection]:
+    wait = max(0.0, min(WAIT, deadline - time.monotonic()))
+    connection = sqlite3.connect(
+        f"{_address(path)}?{options}", uri=True, timeout=wait, isolation_level=None, check_same_thread=False
+    )
+    try:
+        # Foreign text in any state of repair must not stop the reading.
+        connection.text_factory = lambda raw: raw.decode("utf-8", "backslashreplace")
+        connection.execute("PRAGMA trusted_schema=OFF")
+        yield connection
+    finally:
+        connection.close()
+
+
+def _address(path: Path) -> str:
+    """``path`` as a ``file:`` address without authority, its bytes as the system has them."""
+    text = path.absolute().as_posix()
+    if text.startswith("//"):
+        text = f"//{text}"
+    elif not text.startswith("/"):
+        text = f"/{text}"
+    return "file:" + quote(os.fsencode(text))
+
+
+@contextlib.contextmanager
+def _held(path: Path, until: float) -> Iterator[None]:
+    """Keep a server that is just closing from removing its log between our look and SQLite's.
+
+    The last connection removes the log under an exclusive lock of the main file. SQLite, finding the log gone, would
+    create an empty one. A shared lock taken first makes the look and the opening one step. Where there is no log, or
+    no such locks, nothing is held.
+    """
+    try:
+        import fcntl  # noqa: PLC0415 - absent on Windows
+    except ImportError:
+        yield
+        return
+    if size_of(sibling(path, "-wal")) is None:
+        yield
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        while True:
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, _SHARED_SIZE, _SHARED_FIRST)
+            except (BlockingIOError, PermissionError) as error:
+                if time.monotonic() > until:
+                    raise LockedError from error
+                time.sleep(0.01)
+                continue
+            except OSError:  # no locks on this file system; SQLite will say so in its own words
+                pass
+            break
+        # Only stat from here on: opening and closing the file would drop the lock.
+        if size_of(sibling(path, "-wal")) is None or not size_of(sibling(path, "-shm")):
+            raise ChangedError
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _copied(path: Path, deadline: float) -> Iterator[Path]:
+    """A private copy of the database and its log, removed afterwards."""
+    before = stamp(path)
+    parts = [part for part in (path, sibling(path, "-wal"), sibling(path, "-journal")) if size_of(part)]
+    total = sum(size_of(part) or 0 for part in parts)
+    if total > COPY_LIMIT:
+        raise UncopiedError(f"it has {total >> 20} MiB with its log, and at most {COPY_LIMIT >> 20} MiB are copied")
+    folder = Path(tempfile.mkdtemp(prefix="cpersona-cli-"))
+    try:
+        free = free_bytes(folder)
+        if free is not None and free < 2 * total + _SPARE:
+            raise UncopiedError(f"the disk of {folder.parent} has only {free >> 20} MiB free")
+        for part in parts:
+            _copy(part, folder / ("copy" + part.name.removeprefix(path.name)), deadline)
+        if stamp(path) != before:
+            raise ChangedError
+        yield folder / "copy"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _copy(source: Path, target: Path, deadline: float) -> None:
+    try:
+        with source.open("rb") as reader, target.open("wb") as writer:
+            while chunk := reader.read(_CHUNK):
+                writer.write(chunk)
+                if time.monotonic() > deadline:
+                    raise UncopiedError("there was no time to copy it")
+    except FileNotFoundError as error:
+        raise ChangedError from error
