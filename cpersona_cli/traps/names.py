@@ -21,8 +21,7 @@ EMBEDDING = (MODE, URL, KEY, API_URL, MODEL)
 
 MODES = ("none", "http", "api")
 
-#: Where the reference embedding server listens unless it is told otherwise.
-REFERENCE_URL = "http://127.0.0.1:8401/embed"
+_REFERENCE_URL = "http://127.0.0.1:8401/embed"
 
 # Written for this server as often as for the embedding server, so no sign of a shared block.
 _MISTAKEN = {"EMBEDDING_TIMEOUT_SECS", "EMBEDDING_DIMENSIONS"}
@@ -33,6 +32,12 @@ _MEANT = {
     "api": ("openai", "ollama", "lmstudio", "tei", "voyage", "cohere", "azure", "gemini", "litellm", "openrouter"),
     "none": ("false", "off", "no", "0", "null", "disabled", "fts"),
 }
+
+
+def reference_url(target: Target) -> str:
+    """The address of the reference embedding server on this machine, as the server of ``target`` reaches it."""
+    inside = target.registration.launch.inside == "container" and not target.registration.launch.network_host
+    return _REFERENCE_URL.replace("127.0.0.1", "host.docker.internal") if inside else _REFERENCE_URL
 
 
 def mode(facts: Facts) -> str:
@@ -55,7 +60,7 @@ def _mode_none(facts: Facts) -> Iterator[Finding]:
     consent = advisory.given and advisory.value is False
     if mode(facts) != "none" or consent or _set_in_vain(facts):
         return
-    repair = renamed(target, MODE) or set_variables(target.registration, {MODE: "http", URL: REFERENCE_URL})
+    repair = renamed(target, MODE) or set_variables(target.registration, {MODE: "http", URL: reference_url(target)})
     yield Finding(
         about=MODE,
         place=found.place if found.given else target.registration.place,
@@ -121,7 +126,7 @@ def _url_repair(target: Target, found: Effective, other: Effective) -> Repair:
         return set_variable(target.registration, found.name, "api", at=found.place)
     if text.endswith("/embed") and not other.unresolved and own(target, other.name):
         return rename_variable(target.registration, other.name, URL, at=other.place)
-    return set_variable(target.registration, URL, REFERENCE_URL)
+    return set_variable(target.registration, URL, reference_url(target))
 
 
 def _set_in_vain(facts: Facts) -> Effective | None:

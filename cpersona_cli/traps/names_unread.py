@@ -173,7 +173,7 @@ def _read_elsewhere(target: Target, variable: Variable) -> bool:
     file, entry = variable.place.file, target.registration
     if file is None:
         return False
-    if file.name == ".env" and (entry.launch.kind is LaunchKind.COMPOSE or entry.client == "gemini"):
+    if file.name == ".env" and (entry.launch.kind is LaunchKind.COMPOSE or entry.client == "gemini-cli"):
         return True
     return any(
         file.name == other.replace("\\", "/").rpartition("/")[2] for other in (entry.env_file, *entry.launch.env_files)

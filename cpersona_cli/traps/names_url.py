@@ -18,8 +18,8 @@ from cpersona_cli.traps.address import (
     unusable,
     used,
 )
-from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Trap
-from cpersona_cli.traps.names import API_URL, KEY, MODE, MODEL, REFERENCE_URL, URL, mode
+from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap
+from cpersona_cli.traps.names import API_URL, KEY, MODE, MODEL, URL, mode, reference_url
 from cpersona_cli.traps.repairs import set_variable, set_variables
 
 _OLLAMA_PORT = 11434
@@ -45,18 +45,18 @@ def _unusable(facts: Facts) -> Iterator[Finding]:
         about=found.setting.name,
         place=found.place,
         measured=f"{found.name} {why}: {safe(bare_url(str(found.text)), 120)}",
-        repair=set_variable(facts.target.registration, found.name, _mended(found), at=found.place),
+        repair=set_variable(facts.target.registration, found.name, _mended(facts.target, found), at=found.place),
     )
 
 
-def _mended(found: Effective) -> str:
+def _mended(target: Target, found: Effective) -> str:
     """The address as it was most likely meant, else the usual one of the mode."""
     text = re.sub(r"[\s\x00-\x1f\x7f]", "", str(found.text)).strip("\"'`“”\ufeff\u200b")
     text = re.sub(r"^(https?):?/*", r"\1://", text, flags=re.IGNORECASE)
     if not re.match(r"https?://", text, re.IGNORECASE) and re.match(r"[\w.-]+:\d+(/|$)|localhost(/|$)", text):
         text = f"http://{text}"
     text = re.sub(r"(?<=:)[\dOoIl]{2,5}(?=/|$)", lambda m: m.group().translate(_DIGITS), text)
-    usual = str(found.setting.default) or REFERENCE_URL
+    usual = str(found.setting.default) or reference_url(target)
     return usual if not text or unusable(text) or port_too_large(text) else bare_url(text)
 
 

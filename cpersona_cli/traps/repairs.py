@@ -14,10 +14,11 @@ from enum import Enum, auto
 
 from cpersona_cli.install.machine import current_system
 from cpersona_cli.install.model import LaunchKind, Place, Registration
+from cpersona_cli.text import safe
 from cpersona_cli.traps.model import Repair
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_COMPOSE_FILES = {".yml", ".yaml"}
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # a variable name that a shell can be told of
 _CONTAINERS = {LaunchKind.DOCKER, LaunchKind.COMPOSE}
 
 
@@ -32,6 +33,13 @@ class _Style(Enum):
 
 
 _COMMAS = {_Style.OPTION, _Style.WORD, _Style.JSON}
+_BY_SUFFIX = {
+    ".json": _Style.JSON,
+    ".jsonc": _Style.JSON,
+    ".toml": _Style.TOML,
+    ".yml": _Style.YAML,
+    ".yaml": _Style.YAML,
+}
 
 
 def set_variable(registration: Registration, name: str, value: str, *, at: Place | None = None) -> Repair:
@@ -48,7 +56,7 @@ def set_variables(registration: Registration, values: Mapping[str, str]) -> Repa
     lines = [_spelled(style, name, value) for name, value in values.items()]
     place = registration.env_place or registration.place
     if style is _Style.SHELL:
-        return Repair(prose="in the environment that starts the server", commands=tuple(lines), place=place)
+        return Repair(prose="set in the environment that starts the server", commands=tuple(lines), place=place)
     edit = (",\n" if style in _COMMAS else "\n").join(lines)
     if style is _Style.WORD and not registration.launch.variables:
         edit = f'"env",\n{edit}'
@@ -63,16 +71,17 @@ def set_variables(registration: Registration, values: Mapping[str, str]) -> Repa
 def remove_variable(registration: Registration, name: str, *, at: Place) -> Repair:
     """Take ``name`` out of where it stands."""
     if at.file is None:
-        return Repair(prose=f"remove {name} from the environment", commands=(_unset(name),), place=at)
-    return Repair(prose=f"in {_where(at)}, remove {name}{_then(registration)}", place=at)
+        commands = (_unset(name),) if _WORD.fullmatch(name) else ()
+        return Repair(prose=f"remove {safe(name)} from the environment ({at})", commands=commands, place=at)
+    return Repair(prose=f"in {_where(at)}, remove {safe(name)}{_then(registration)}", place=at)
 
 
 def rename_variable(registration: Registration, name: str, to: str, *, at: Place) -> Repair:
     """Give the variable at ``at`` its right name, the value unchanged."""
     if at.file is None:
-        commands = (_copy(name, to), _unset(name))
-        return Repair(prose=f"in the environment, rename {name} to {to}", commands=commands, place=at)
-    return Repair(prose=f"in {_where(at)}, rename {name} to {to}{_then(registration)}", place=at)
+        commands = (_copy(name, to), _unset(name)) if _WORD.fullmatch(name) else ()
+        return Repair(prose=f"rename {safe(name)} to {to} in the environment ({at})", commands=commands, place=at)
+    return Repair(prose=f"in {_where(at)}, rename {safe(name)} to {to}{_then(registration)}", place=at)
 
 
 def _where(place: Place) -> str:
@@ -110,16 +119,18 @@ def _style(registration: Registration, names: Iterable[str], at: Place | None) -
     place = at or registration.env_place or registration.place
     if place.file is None:
         return _Style.SHELL
+    by_suffix = _BY_SUFFIX.get(place.file.suffix)
     if place.file != registration.place.file:
-        return _Style.YAML if place.file.suffix in _COMPOSE_FILES else _Style.ENV_FILE
+        return by_suffix or _Style.ENV_FILE
     launch = registration.launch
     if at is None:
         in_arguments = not _env_block_reaches(registration, names)
     else:
-        in_arguments = any(v.name in names and v.place == at for v in launch.variables)
+        carried = any(v.name in names for v in launch.variables)
+        in_arguments = carried and at == registration.place
     if in_arguments:
         return _Style.OPTION if launch.kind in _CONTAINERS else _Style.WORD
-    return _Style.TOML if place.file.suffix == ".toml" else _Style.JSON
+    return by_suffix or _Style.JSON
 
 
 def _env_block_reaches(registration: Registration, names: Iterable[str]) -> bool:

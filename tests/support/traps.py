@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from cpersona_cli.install.database import database_path
 from cpersona_cli.install.environment import environments
 
 import cpersona_cli.traps
@@ -27,6 +26,7 @@ from cpersona_cli.install.effective import effective
 from cpersona_cli.install.embedding_server import EmbeddingServer
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import (
+    DatabasePath,
     Discovery,
     Launch,
     LaunchKind,
@@ -56,13 +56,13 @@ CLIENTS: Mapping[str, tuple[str, str, Path | None]] = {
     "cursor": ("Cursor", "user", Path("/home/u/.cursor/mcp.json")),
     "vscode": ("VS Code", "user", Path("/home/u/.config/Code/User/mcp.json")),
     "windsurf": ("Windsurf", "user", Path("/home/u/.codeium/windsurf/mcp_config.json")),
-    "gemini": ("Gemini CLI", "user", Path("/home/u/.gemini/settings.json")),
+    "gemini-cli": ("Gemini CLI", "user", Path("/home/u/.gemini/settings.json")),
     "zed": ("Zed", "user", Path("/home/u/.config/zed/settings.json")),
     "clotocore": ("ClotoCore", "project", Path("/home/u/work/mcp.toml")),
     "env": ("this process", "", None),
 }
 
-UVX = Launch(kind=LaunchKind.UVX, program="uvx", requirement="cpersona", words=("uvx", "cpersona"))
+UVX = Launch(kind=LaunchKind.UVX, package="cpersona", program="uvx", requirement="cpersona", words=("uvx", "cpersona"))
 
 #: The env block stands below this line of its file, one variable a line.
 FIRST_LINE = 10
@@ -84,16 +84,16 @@ def docker(
     env: Mapping[str, object] | None = None,
     *,
     image: str = "ghcr.io/cloto-dev/cpersona:2.6.14",
-    client: str = "claude-code",
     **fields: object,
 ) -> Launch:
-    """A ``docker run`` whose ``-e`` options carry ``env``, standing in the arguments of ``client``'s file."""
-    file = CLIENTS[client][2]
+    """A ``docker run`` whose ``-e`` options carry ``env``."""
+    place = Place(words="-e on the command line")
     launch = Launch(
         kind=LaunchKind.DOCKER,
+        package="cpersona",
         program="docker",
         image=image,
-        variables=variables(env or {}, file, origin="docker -e"),
+        variables=tuple(Variable(name, str(raw), place, "docker -e") for name, raw in (env or {}).items()),
         inside="container",
         words=("docker", "run", "-i", "--rm", image),
     )
@@ -129,6 +129,11 @@ def registration(
 
 def targets(entry: Registration, *, version: str | None = "2.6.14", machine: Machine = MACHINE) -> tuple[Target, ...]:
     """``entry`` as its client would start it: one target, or two where the inherited environment is not known."""
+    try:
+        from cpersona_cli.install.database import database_path
+    except ImportError:
+        def database_path(registration, setting, machine):
+            return DatabasePath(str(setting), setting.place, Path(str(setting)))
     release = ServerVersion(version=version, evidence="a test says so" if version else "the version was not told")
     found = []
     for environment in environments(entry, machine):
@@ -195,6 +200,8 @@ def all_traps() -> Mapping[str, Trap]:
     """Every trap of every module of ``cpersona_cli.traps``, by id. Two traps of one id fail here."""
     found: dict[str, Trap] = {}
     for module in pkgutil.iter_modules(cpersona_cli.traps.__path__):
+        if module.name == "gather":  # reads machines, holds no traps
+            continue
         for trap in getattr(importlib.import_module(f"cpersona_cli.traps.{module.name}"), "TRAPS", ()):
             assert trap.id not in found or found[trap.id] is trap, f"{trap.id} is defined twice"
             found[trap.id] = trap
