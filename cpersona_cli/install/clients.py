@@ -80,6 +80,12 @@ def project_folders(machine: Machine) -> tuple[Path, ...]:
     return up[:1]
 
 
+def spelling(machine: Machine, path: str) -> str:
+    """A path such that two spellings of it on the inspected system are equal."""
+    text = str(machine.pure(path))
+    return text.casefold() if machine.system == "windows" else text
+
+
 def matching(folder: Path, prefix: str) -> list[Path]:
     """What stands in ``folder`` under names that begin with ``prefix``, sorted; nothing where it cannot be listed."""
     try:

@@ -6,7 +6,7 @@ import codecs
 import os
 import stat
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -44,6 +44,7 @@ class Document:
     root: Node | None = None
     problems: tuple[Problem, ...] = ()
     text: str = ""
+    mtime: float | None = None  # Unix time in seconds
     _lines: tuple[int, ...] = (0,)
 
     def at(self, offset: int) -> Place:
@@ -58,27 +59,27 @@ class Document:
 
 def read(path: Path, flavour: Flavour) -> Document:
     """Read ``path``. Never raises, never blocks on anything but the disk, never writes."""
-    data = _bytes(path)
+    data, mtime = _bytes(path)
     if data is None:
         return Document(path, flavour, "absent")
     if isinstance(data, Problem):
-        return Document(path, flavour, "unreadable", problems=(data,))
+        return Document(path, flavour, "unreadable", problems=(data,), mtime=mtime)
     text, faults = _decode(data, flavour)
     root: Node | None = None
-    if not text.strip():
-        if flavour != "toml":  # an empty TOML file is a valid one
-            size = f"{len(data)} bytes of white space" if data else "0 bytes"
-            advice = "restore it from a backup, or let the client write it anew"
-            faults.append(Fault(ProblemKind.EMPTY, 0, f"the file is empty ({size})", flavour != "jsonc", advice))
-    else:
+    if text.strip():
         root, more = toml.parse(text) if flavour == "toml" else jsonc.parse(text, flavour)
         faults += more
         if root is not None and not isinstance(root.value, dict):
             faults.append(Fault(ProblemKind.SHAPE, root.at, f"the file holds one {root.shape}, not an object"))
-    lines = tuple(_line_starts(text))
-    document = Document(path, flavour, "broken" if any(f.fatal for f in faults) else "read", root, (), text, lines)
-    problems = tuple(Problem(f.kind, document.at(f.at), f.detail, f.fatal, f.advice) for f in faults)
-    return Document(path, flavour, document.state, root, problems, text, lines)
+    elif flavour != "toml":  # an empty TOML file is a valid one
+        size = f"{len(data)} bytes of white space" if data else "0 bytes"
+        advice = "restore it from a backup, or let the client write it anew"
+        faults.append(Fault(ProblemKind.EMPTY, 0, f"the file is empty ({size})", flavour != "jsonc", advice))
+    state: State = "broken" if any(fault.fatal for fault in faults) else "read"
+    document = Document(path, flavour, state, root, (), text, mtime, tuple(_line_starts(text)))
+    return replace(
+        document, problems=tuple(Problem(f.kind, document.at(f.at), f.detail, f.fatal, f.advice) for f in faults)
+    )
 
 
 def _line_starts(text: str) -> list[int]:
@@ -89,26 +90,32 @@ def _line_starts(text: str) -> list[int]:
     return starts
 
 
-def _bytes(path: Path) -> bytes | Problem | None:
-    """The bytes of an ordinary file; None when it does not exist; else what stands in the way."""
+def _bytes(path: Path) -> tuple[bytes | Problem | None, float | None]:
+    """The bytes of an ordinary file (None: it does not exist; or what stands in the way) and when it was changed."""
+    mtime: float | None = None
     try:
         info = path.stat()
+        mtime = info.st_mtime
         if not stat.S_ISREG(info.st_mode):
-            return _unreadable(path, f"this is {_kind(info.st_mode)}, not a file")
+            return _unreadable(path, f"this is {_kind(info.st_mode)}, not a file"), mtime
         if info.st_size > LARGEST:
-            return _unreadable(path, f"the file is {info.st_size:,} bytes large; more than {LARGEST:,} are not read")
+            return _unreadable(
+                path, f"the file is {info.st_size:,} bytes large; more than {LARGEST:,} are not read"
+            ), mtime
         # Should a pipe have taken the file's place in between, opening it does not wait for a writer.
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123
-            return file.read(LARGEST)
+            return file.read(LARGEST), mtime
     except (FileNotFoundError, NotADirectoryError):
         if path.is_symlink():
-            return _unreadable(path, f"this is a symbolic link to {path.readlink()}, which does not exist")
-        return None
+            return _unreadable(path, f"this is a symbolic link to {path.readlink()}, which does not exist"), mtime
+        return None, None
     except PermissionError:
-        return _unreadable(path, "this user may not read it", "give yourself read permission, or run as its owner")
+        return _unreadable(
+            path, "this user may not read it", "give yourself read permission, or run as its owner"
+        ), mtime
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        return _unreadable(path, f"it cannot be read: {reason}")
+        return _unreadable(path, f"it cannot be read: {reason}"), mtime
 
 
 def _unreadable(path: Path, detail: str, advice: str = "") -> Problem:
