@@ -11,7 +11,6 @@ from cpersona_cli.traps.model import (
     Facts,
     Finding,
     Needs,
-    Repair,
     Severity,
     Target,
     Trap,
@@ -19,6 +18,7 @@ from cpersona_cli.traps.model import (
 )
 from cpersona_cli.traps.repairs import remove_variable, set_variable
 from cpersona_cli.traps.subject import server
+from cpersona_cli.traps.version import upgrade
 
 #: A scan window this much larger than the default trades recent answers for old ones.
 _WIDE = 20_000
@@ -92,7 +92,7 @@ def _limit_window(facts: Facts) -> Iterator[Finding]:
             place=target.registration.place,
             measured=f"CPersona {target.version.version}"
             + ("" if rows is None else f" and {plural(rows, 'memory', 'memories')}"),
-            repair=Repair(prose="start a newer release", commands=("uvx cpersona@latest",)),
+            repair=upgrade(target),
         )
 
 
@@ -139,9 +139,7 @@ def _undated(facts: Facts) -> Iterator[Finding]:
             about="memories.timestamp",
             place=target.settings["CPERSONA_CONFIDENCE_ENABLED"].place,
             measured=f"confidence is on and {plural(undated, 'memory has', 'memories have')} no date that can be read",
-            repair=Repair(
-                prose="start release 2.5.4 or newer, which gives such rows an age", commands=("uvx cpersona@latest",)
-            ),
+            repair=upgrade(target),
         )
 
 

@@ -1,0 +1,155 @@
+"""What a release means for a database that another release, or an older process, also works on."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+
+from cpersona_cli.install.settings import Kind
+from cpersona_cli.install.version import NEWEST_KNOWN, older
+from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap
+
+#: (first release, schema it writes), oldest first.
+SCHEMAS = (("2.4", 13), ("2.6.0", 17), ("2.6.3", 18), ("2.6.8", 19), ("2.6.11", 20), ("2.6.14", 21))
+
+_LENIENT = {"1", "yes", "on"}
+
+
+def schema_of(version: str) -> int:
+    """The schema number that release ``version`` writes."""
+    return max([schema for since, schema in SCHEMAS if not older(version, since)], default=SCHEMAS[0][1])
+
+
+def _mixed(facts: Facts) -> Iterator[Finding]:
+    database = facts.database
+    versions = {t.version.version: t for t in database.targets if t.version.version is not None}
+    if len(versions) < 2:
+        unknown = [t for t in database.targets if t.version.version is None]
+        if unknown and len({id(t.registration) for t in database.targets}) > 1:
+            raise CannotTellError(f"{unknown[0].registration.label}: {unknown[0].version.evidence}")
+        return
+    ordered = sorted(versions, key=lambda v: [older(v, other) for other in versions], reverse=True)
+    low, high = ordered[0], ordered[-1]
+    consequences = _consequences(versions)
+    labels = {v: sorted({t.registration.label for t in database.targets if t.version.version == v}) for v in ordered}
+    yield Finding(
+        about="version",
+        place=versions[low].registration.place,
+        severity=Severity.FAULT if schema_of(low) != schema_of(high) else None,
+        measured="; ".join(f"{', '.join(labels[v])} would start {v}" for v in ordered),
+        costs="; ".join(consequences),
+        repair=Repair(
+            prose=f"start one release everywhere: write cpersona=={high} in every entry (or upgrade the older one), "
+            "then restart all clients",
+            edit=f'"args": ["cpersona=={high}"]',
+            place=versions[low].registration.place,
+        ),
+    )
+
+
+def _consequences(versions: Mapping[str, Target]) -> list[str]:
+    """What a pair of releases on one database does, as far as these registrations are touched by it."""
+    found: dict[str, None] = {}
+    for one, other in combinations(versions, 2):
+        low, high = (one, other) if older(one, other) else (other, one)
+        if schema_of(low) != schema_of(high):
+            found[
+                f"{high} turns the database into schema {schema_of(high)}; {low} knows {schema_of(low)} and goes on "
+                "with only a warning in its log, and a backup is the only way back"
+            ] = None
+        lenient = [
+            f"{setting.name}={setting.text}"
+            for setting in versions[low].settings.values.values()
+            if setting.setting.kind is Kind.BOOL and (setting.text or "").strip().lower() in _LENIENT
+        ]
+        if older(low, "2.6.11") and not older(high, "2.6.11") and lenient:
+            found[f"{low} takes {', '.join(lenient)} for off, {high} takes it for on"] = None
+        if older(low, "2.6.0a7") and not older(high, "2.6.0a7"):
+            found[f"{low} halves the score of memories older than the newest episode, {high} does not"] = None
+        if older(low, "2.5.5") and not older(high, "2.5.5"):
+            found[f"{low} keeps 2000 characters of a memory and its repairs cut the longer ones of {high} for good"] = (
+                None
+            )
+    return list(found) or ["two releases work on one database and may disagree on its rows"]
+
+
+def _not_restarted(facts: Facts) -> Iterator[Finding]:
+    database = facts.database
+    if not database.reading.holders_known:
+        raise SkipError("this system does not tell which processes have the database open")
+    installed = [t.version.installed for t in database.targets]
+    times = [time for time in installed if time is not None]
+    if not times or len(times) < len(installed):
+        raise SkipError("when the release was installed is not known")
+    old = [p for p in database.reading.holders if p.started is not None and p.started < min(times)]
+    if old:
+        target = database.targets[0]
+        yield Finding(
+            about="process",
+            place=target.registration.place,
+            measured=f"process {', '.join(str(p.pid) for p in old)} was started before {target.version.version} "
+            "was installed",
+            repair=Repair(prose="restart every client that uses this database"),
+        )
+
+
+def _migration(facts: Facts) -> Iterator[Finding]:
+    database = facts.database
+    schema = database.reading.schema
+    if schema is None or schema > 13 or not database.reading.counts.get("memories", 1):
+        return
+    new = [t for t in database.targets if t.version.version and not older(t.version.version, "2.6.0")]
+    old = [t for t in database.targets if t.version.version and older(t.version.version, "2.6.0")]
+    if new and not old:
+        copy = f'.backup "{database.path}.before-2.6"'
+        yield Finding(
+            about="schema",
+            place=new[0].registration.place,
+            measured=f"schema {schema}, written by a 2.4 or 2.5 release; {new[0].version.version} would turn it into "
+            f"schema {schema_of(new[0].version.version or NEWEST_KNOWN)} at its next start",
+            repair=Repair(
+                prose="stop the clients and back the database up before the first start",
+                commands=(shlex.join(("sqlite3", str(database.path), copy)),),
+            ),
+        )
+
+
+TRAPS = (
+    Trap(
+        id="version.mixed",
+        title="Several releases work on one database",
+        severity=Severity.WARNING,
+        needs=Needs.DATABASE,
+        detect=_mixed,
+        expected="one release for all clients of a database",
+        costs="two releases work on one database and may disagree on its rows",
+        repair="start one release everywhere",
+        source="the upgrade notes of 2.6: no downgrade; measured differences between releases",
+        rows=("H3",),
+    ),
+    Trap(
+        id="version.not-restarted",
+        title="A live server runs code from before the update",
+        severity=Severity.WARNING,
+        needs=Needs.DATABASE,
+        detect=_not_restarted,
+        expected="servers that were started after the release was installed",
+        costs="old code keeps running, and may meet a database that a newer release has changed",
+        repair="restart every client",
+        source="a running process keeps the code it was started with",
+        rows=("H9",),
+    ),
+    Trap(
+        id="version.migration",
+        title="The next start changes the database for good",
+        severity=Severity.WARNING,
+        needs=Needs.DATABASE,
+        detect=_migration,
+        expected="a backup before the first start of 2.6",
+        costs="there is no way back to 2.5",
+        repair="back the database up first",
+        source="the upgrade notes of 2.6",
+        rows=("H10",),
+    ),
+)
