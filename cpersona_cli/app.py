@@ -1,100 +1,66 @@
-"""The application: the command line in, one report out, and an exit code that comes from the report."""
+"""The application: the command line in, one report out, and an exit code that comes from the report.
+
+Imports stand where they are needed: ``--version`` and a completion must not pay for what a result is made of.
+"""
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
-from types import FrameType
-from typing import Annotated, NoReturn
-
-import typer
+from typing import TYPE_CHECKING
 
 from cpersona_cli import __version__
-from cpersona_cli.commands import doctor, traps
 from cpersona_cli.commands.errors import CommandError, UsageError
-from cpersona_cli.commands.options import Job
-from cpersona_cli.report.model import Exit, Report
-from cpersona_cli.report.output import emit, prepare_streams, say, wanted
+from cpersona_cli.commands.process import NAME, TerminatedError, crash, prepare
+from cpersona_cli.report.exits import Exit
 from cpersona_cli.text import nearest, safe
-from cpersona_cli.traps.toolfile import ToolFileError
 from cpersona_cli.words import COMMANDS, PLANNED
 
-NAME = "cpersona-cli"
+if TYPE_CHECKING:
+    import typer
 
-# Base of all that the option parser complains with; typer does not export it, and brings its own click since 0.26.
-_ParserError: type[Exception] = typer.BadParameter.mro()[2]
+    from cpersona_cli.commands.options import Job
+    from cpersona_cli.report.model import Report
 
 HELP = """Operator toolkit for CPersona, the MCP memory server.
 
 \b
   cpersona-cli doctor                  is memory configured so that it works?
   cpersona-cli traps explain ID        what does a finding mean?
+  cpersona-cli --version               which release is this?
 """
-
-_SETTINGS = {"help_option_names": ["-h", "--help"]}
-
-app = typer.Typer(
-    name=NAME, help=HELP, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings=_SETTINGS
-)
-app.command("doctor", help=doctor.HELP)(doctor.doctor)
-book = typer.Typer(help=traps.HELP, rich_markup_mode=None)
-book.command("list", help=traps.LIST_HELP)(traps.listing)
-book.command("explain", help=traps.EXPLAIN_HELP)(traps.explain)
-app.add_typer(book, name="traps")
-
-
-class _TerminatedError(BaseException):
-    """SIGTERM arrived."""
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"{NAME} {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
-    ] = False,
-) -> None:
-    pass
 
 
 def main(argv: Sequence[str]) -> int:
     """Run one command line; it ends in one report, also when it goes wrong. Reads no stdin, raises nothing."""
-    _fill_closed_descriptors()
-    prepare_streams((sys.stdout, sys.stderr))
-    with suppress(ValueError):  # not the main thread
-        signal.signal(signal.SIGTERM, _terminate)
-    output = wanted(argv, os.environ)
-    command = next((word for word in argv if word in COMMANDS), "")
+    prepare()
+    if list(argv) == ["--version"]:
+        with suppress(AttributeError, OSError, ValueError):  # nobody is there to read it
+            sys.stdout.write(f"{NAME} {__version__}\n")
+            sys.stdout.flush()
+        return Exit.OK
     try:
         job = _parse(argv)
-        if not isinstance(job, Job):
+        if isinstance(job, int):
             return job
-        output = job.output
-        report = job.run()
-    except CommandError as error:
-        report = _failed(command, str(error), error.code)
-    except ToolFileError as error:
-        report = _failed(command, str(error), Exit.USAGE)
-    except _ParserError as error:
-        report = _failed(command, _complaint(error), Exit.USAGE)
-    except (KeyboardInterrupt, typer.Abort):
-        report = _failed(command, "interrupted; nothing was changed", Exit.INTERRUPTED)
-    except _TerminatedError:
-        report = _failed(command, "terminated; nothing was changed", Exit.TERMINATED)
+        from cpersona_cli.report.output import emit  # noqa: PLC0415
+
+        return int(emit(_run(job, argv), job.output))
     except SystemExit as ended:  # the parser has answered: a completion, or help to a reader that went away
         return ended.code if isinstance(ended.code, int) else Exit.OK
-    except Exception as error:  # noqa: BLE001 - the last place where a crash can become a sentence
-        report = _failed(command, _crash(error), Exit.NO_VERDICT)
-    return int(emit(report, output))
+    except BaseException as error:  # noqa: BLE001 - the last place where a failure can become a sentence
+        from cpersona_cli.report.output import emit, wanted  # noqa: PLC0415
+
+        return int(emit(_failure(error, argv), wanted(argv, os.environ)))
+
+
+def _run(job: Job, argv: Sequence[str]) -> Report:
+    try:
+        return job.run()
+    except BaseException as error:  # noqa: BLE001 - as above, and now it is known where the report should go
+        return _failure(error, argv)
 
 
 def _parse(argv: Sequence[str]) -> Job | int:
@@ -108,44 +74,49 @@ def _parse(argv: Sequence[str]) -> Job | int:
         near = nearest(word, (*COMMANDS, *PLANNED))
         hint = f"did you mean {near}?" if near else f"there are {', '.join(COMMANDS)}"
         raise UsageError(f"no such command: {safe(word, 60)}; {hint}")
-    result: object = typer.main.get_command(app)(args=list(argv), prog_name=NAME, standalone_mode=False)
-    return result if isinstance(result, Job) else int(result) if isinstance(result, int) else Exit.OK
+    import typer  # noqa: PLC0415
+
+    # Base of all that the option parser complains with; typer does not export it, and brings its own click since 0.26.
+    parser_error: type[Exception] = typer.BadParameter.mro()[2]
+    try:
+        result: Job | int | None = typer.main.get_command(_application())(
+            args=list(argv), prog_name=NAME, standalone_mode=False
+        )
+    except parser_error as error:
+        sentence = safe(str(getattr(error, "format_message", error.__str__)())).rstrip(".")
+        raise UsageError(sentence[:1].lower() + sentence[1:]) from error
+    return Exit.OK if result is None else result
 
 
-def _failed(command: str, sentence: str, code: Exit) -> Report:
-    hint = f"{NAME} {command} --help".replace("  ", " ") if code is Exit.USAGE else ""
+def _application() -> typer.Typer:
+    import typer  # noqa: PLC0415
+
+    from cpersona_cli.commands import doctor, traps  # noqa: PLC0415
+
+    names = {"help_option_names": ["-h", "--help"]}
+    app = typer.Typer(name=NAME, help=HELP, rich_markup_mode=None, context_settings=names)
+
+    app.command("doctor", help=doctor.HELP)(doctor.doctor)
+    book = typer.Typer(help=traps.HELP, rich_markup_mode=None)
+    book.command("list", help=traps.LIST_HELP)(traps.listing)
+    book.command("explain", help=traps.EXPLAIN_HELP)(traps.explain)
+    app.add_typer(book, name="traps")
+    return app
+
+
+def _failure(error: BaseException, argv: Sequence[str]) -> Report:
+    """The report of a run that has no result."""
+    from cpersona_cli.report.model import Report  # noqa: PLC0415
+
+    command = next((word for word in argv if word in COMMANDS), "")
+    match error:
+        case CommandError():
+            sentence, code = str(error), error.code
+        case KeyboardInterrupt():
+            sentence, code = "interrupted; nothing was changed", Exit.INTERRUPTED
+        case TerminatedError():
+            sentence, code = "terminated; nothing was changed", Exit.TERMINATED
+        case _:
+            sentence, code = crash(error), Exit.NO_VERDICT
+    hint = " ".join(word for word in (NAME, command, "--help") if word) if code is Exit.USAGE else ""
     return Report(command=command, error=sentence, error_code=code, next_command=hint)
-
-
-def _complaint(error: Exception) -> str:
-    """The option parser's sentence in our style: no capital, no full stop."""
-    sentence = safe(str(getattr(error, "format_message", error.__str__)())).rstrip(".")
-    return sentence[:1].lower() + sentence[1:]
-
-
-def _crash(error: Exception) -> str:
-    """Name the place and the class of a crash. Its message stays unsaid: it may quote what must not leave."""
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    where = f" at {Path(traceback.tb_frame.f_code.co_filename).name}:{traceback.tb_lineno}" if traceback else ""
-    if os.environ.get("CPERSONA_CLI_DEBUG") == "1":
-        from traceback import format_tb  # noqa: PLC0415 - for developers only
-
-        say("".join(format_tb(error.__traceback__)))
-    return (
-        f"this is a bug in {NAME} {__version__}: {type(error).__name__}{where}. Nothing was changed. "
-        "Please report this line; CPERSONA_CLI_DEBUG=1 shows where it came from"
-    )
-
-
-def _fill_closed_descriptors() -> None:
-    """Open nothing in the place of a closed stdin, stdout or stderr, so that no database gets their numbers."""
-    with suppress(OSError):
-        while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-            pass
-        os.close(number)
-
-
-def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
-    raise _TerminatedError

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cpersona_cli.commands import options
 from cpersona_cli.commands.errors import UsageError
 from cpersona_cli.commands.options import Job
-from cpersona_cli.commands.preferences import Preferences, resolve
-from cpersona_cli.report.model import Report
+
+if TYPE_CHECKING:
+    from cpersona_cli.report.model import Report
+
 
 HELP = """Find out whether memory is configured so that it works; if not, name the one thing to change.
 
@@ -79,49 +80,35 @@ def doctor(
         "client": client,
         "skip": skip,
     }
-    preferences = resolve(flags, os.environ, config)
+    preferences = options.settle(flags, config)
     if write_waivers is not None and os.path.lexists(write_waivers):
         raise UsageError(f"{write_waivers} exists; --write-waivers never overwrites a file")
     pointed_at = bool(registration or env or db)
-    work = partial(
-        _examine,
-        preferences,
-        clients=preferences.words("client") if client or not pointed_at else (),
-        registrations=tuple(registration or ()),
-        env=env,
-        db=db,
-        only=_words(only),
-        require=_words(require),
-        before_first_start=pre,
-        write_waivers=write_waivers,
-    )
-    return Job(options.output(preferences, output, quiet=quiet, verbose=verbose), work)
+
+    def run() -> Report:
+        # The traps and all that they look at: not imported where only help or an error is shown.
+        from cpersona_cli.commands.examination import Request, examine  # noqa: PLC0415
+        from cpersona_cli.traps.gather import Selection  # noqa: PLC0415
+
+        selection = Selection(
+            clients=preferences.words("client") if client or not pointed_at else (),
+            registrations=tuple(registration or ()),
+            env=env,
+            db=db,
+            before_first_start=pre,
+        )
+        return examine(
+            Request(
+                selection=selection,
+                preferences=preferences,
+                only=_words(only),
+                require=_words(require),
+                write_waivers=write_waivers,
+            )
+        )
+
+    return Job(options.output(preferences, output, quiet=quiet, verbose=verbose), run)
 
 
 def _words(values: list[str] | None) -> tuple[str, ...]:
     return tuple(word for value in values or () for part in value.split(",") if (word := part.strip()))
-
-
-def _examine(
-    preferences: Preferences,
-    *,
-    clients: tuple[str, ...],
-    registrations: tuple[str, ...],
-    env: bool,
-    db: Path | None,
-    only: tuple[str, ...],
-    require: tuple[str, ...],
-    before_first_start: bool,
-    write_waivers: Path | None,
-) -> Report:
-    # The traps and all that they look at: not imported where only help or an error is shown.
-    from cpersona_cli.commands.examination import Request, examine  # noqa: PLC0415
-    from cpersona_cli.traps.gather import Selection  # noqa: PLC0415
-
-    selection = Selection(
-        clients=clients, registrations=registrations, env=env, db=db, before_first_start=before_first_start
-    )
-    request = Request(
-        selection=selection, preferences=preferences, only=only, require=require, write_waivers=write_waivers
-    )
-    return examine(request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cpersona_cli.report.model import Exit
+from cpersona_cli.report.exits import Exit
 
 
 class CommandError(Exception):

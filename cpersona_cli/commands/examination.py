@@ -13,7 +13,7 @@ from cpersona_cli.commands.catalogue import BY_ID, TRAPS, select
 from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.commands.preferences import Preferences
 from cpersona_cli.install.clients import CLIENTS
-from cpersona_cli.install.discover import SpecError
+from cpersona_cli.install.discover import BadSpecError
 from cpersona_cli.install.machine import Machine, this_machine
 from cpersona_cli.report import inventory
 from cpersona_cli.report.model import FailOn, Report, Section, Waived
@@ -88,7 +88,7 @@ def _machine() -> Machine:
 def _gather(request: Request, machine: Machine) -> Facts:
     try:
         return gather(request.selection, machine, request.preferences.seconds("timeout"))
-    except SpecError as error:
+    except BadSpecError as error:
         raise UsageError(str(error)) from error
 
 

@@ -1,18 +1,21 @@
-"""Options that commands share: what to work on, how to judge, where the report goes."""
+"""Options that commands share: what to work on, and where the report goes."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from cpersona_cli.commands.errors import UsageError
-from cpersona_cli.commands.preferences import Preferences
-from cpersona_cli.report.model import Report
-from cpersona_cli.report.output import FORMATS, Color, Output, OutputError, parse_outputs
+
+if TYPE_CHECKING:
+    from cpersona_cli.commands.preferences import Preferences
+    from cpersona_cli.report.model import Report
+    from cpersona_cli.report.output import Color, Output
 
 Clients = Annotated[
     list[str] | None,
@@ -27,7 +30,7 @@ Db = Annotated[Path | None, typer.Option("--db", metavar="PATH", help="This data
 Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings of this tool.")]
 Format = Annotated[
     str | None,
-    typer.Option("--format", "-f", metavar="|".join(FORMATS), help="Form of the result."),
+    typer.Option("--format", "-f", metavar="text|json", help="Form of the result."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
 Files = Annotated[
@@ -57,8 +60,17 @@ def output_flags(*, chosen: str | None, json: bool, color: str | None) -> Mappin
     return {"format": "json" if json else chosen, "color": color}
 
 
-def output(preferences: Preferences, files: Sequence[str] | None, *, quiet: bool, verbose: int) -> Output:
+def settle(flags: Mapping[str, object], config: Path | None) -> Preferences:
+    """The tool's own settings, with this process's environment. Raises ``UsageError``."""
+    from cpersona_cli.commands.preferences import resolve  # noqa: PLC0415 - not for help
+
+    return resolve(flags, os.environ, config)
+
+
+def output(preferences: Preferences, files: Sequence[str] | None, *, quiet: bool = False, verbose: int = 0) -> Output:
     """Where the report goes. Raises ``UsageError`` for an output that cannot be written."""
+    from cpersona_cli.report.output import Output, OutputError, parse_outputs  # noqa: PLC0415 - not for help
+
     chosen = preferences.text("format")
     try:
         targets = parse_outputs(files or (), chosen)

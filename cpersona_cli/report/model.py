@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 
+from cpersona_cli.report.exits import Exit
 from cpersona_cli.traps.model import Finding, Severity
 from cpersona_cli.traps.run import Check, State
-
-
-class Exit(IntEnum):
-    """What a caller may rely on. Any other code must be treated as failure."""
-
-    OK = 0
-    NEGATIVE = 1
-    USAGE = 2
-    NO_VERDICT = 3
-    INTERRUPTED = 130
-    TERMINATED = 143
 
 
 class Verdict(StrEnum):

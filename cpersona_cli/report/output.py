@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TextIO
 
 from cpersona_cli.report import json, text
+from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.layout import Style
-from cpersona_cli.report.model import Exit, Report
+from cpersona_cli.report.model import Report
 from cpersona_cli.text import nearest, safe
 
 Renderer = Callable[[Report, Style], str]
@@ -150,15 +151,6 @@ def _is_terminal(stream: TextIO | None) -> bool:
 def say(line: str) -> None:
     """One line on stderr, if there is one; never fails."""
     _write(sys.stderr, f"{line}\n")
-
-
-def prepare_streams(streams: Iterable[TextIO | None]) -> None:
-    """Let any text be written in any encoding: what it cannot express becomes an escape, not an error."""
-    for stream in streams:
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            with suppress(OSError, ValueError):
-                reconfigure(errors="backslashreplace")
 
 
 def _save(report: Report, output: Output, name: str, path: Path) -> str:

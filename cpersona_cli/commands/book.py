@@ -1,0 +1,90 @@
+"""The trap list as a book: what ``traps list`` and ``traps explain`` say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cpersona_cli.commands.catalogue import BY_ID, TRAPS, select
+from cpersona_cli.commands.errors import UsageError
+from cpersona_cli.report.model import Report, Section
+from cpersona_cli.text import nearest, safe
+from cpersona_cli.traps import RETIRED
+from cpersona_cli.traps.model import Group, Severity, Trap
+from cpersona_cli.words import COMMANDS, PLANNED
+
+
+def listed(*, group: str | None = None, severity: str | None = None, command: str | None = None) -> Report:
+    """The traps of a group, of a severity, of a command. Raises ``UsageError`` for one that does not exist."""
+    groups = _one_of("group", group, list(Group))
+    severities = _one_of("severity", severity, list(Severity))
+    if command in PLANNED:
+        raise UsageError(f"this release has no `{command}` yet")
+    checked = _one_of("command", command, COMMANDS) != ["traps"]
+    traps = [trap for trap in TRAPS if trap.group in groups and trap.severity in severities and checked]
+    rows = [(trap.id, trap.title, str(trap.severity)) for trap in traps]
+    return _report([Section(title="", rows=rows, verbosity=0)], traps)
+
+
+def _one_of(option: str, value: str | None, choices: Sequence[str]) -> Sequence[str]:
+    """The one chosen, or all."""
+    if value is None:
+        return choices
+    if value in choices:
+        return [value]
+    near = nearest(value, choices)
+    hint = f"did you mean {near}? " if near else ""
+    raise UsageError(f"there is no {option} {safe(value, 60)!r}; {hint}Known are {', '.join(choices)}.")
+
+
+def explained(name: str) -> Report:
+    """All that is known of one trap, living or retired, or of each of a group. Raises ``UsageError`` for others."""
+    if name in RETIRED:
+        section = Section(title=name, rows=[("retired", RETIRED[name], "")], verbosity=0)
+        return _report([section], (), {"retired": {"id": name, "why": RETIRED[name]}})
+    traps = [BY_ID[name]] if name in BY_ID else list(select([name]).values())
+    return _report([_explained(trap) for trap in traps], traps)
+
+
+def _explained(trap: Trap) -> Section:
+    versions = [f"from {trap.since} on" if trap.since else "", f"before {trap.until}" if trap.until else ""]
+    rows = (
+        ("what", trap.title),
+        ("severity", f"{trap.severity}"),
+        ("expected", trap.expected),
+        ("costs", trap.costs),
+        ("fix", trap.repair),
+        ("servers", " and ".join(version for version in versions if version) or "every release"),
+        ("looks at", _NEEDS[str(trap.needs)]),
+        ("source", trap.source),
+        ("check", f"cpersona-cli doctor --only {trap.id}"),
+    )
+    return Section(title=trap.id, rows=[(label, text, "") for label, text in rows], verbosity=0)
+
+
+_NEEDS = {
+    "machine": "all registrations and files together",
+    "registration": "each registration that a client would start",
+    "database": "each database",
+    "endpoint": "each embedding endpoint, over the network",
+}
+
+
+def _report(sections: Sequence[Section], traps: Sequence[Trap], more: Mapping[str, object] | None = None) -> Report:
+    payload = {"traps": [_document(trap) for trap in traps], **(more or {})}
+    return Report(command="traps", sections=sections, payload=payload, gate=False)
+
+
+def _document(trap: Trap) -> Mapping[str, object]:
+    return {
+        "id": trap.id,
+        "group": trap.group,
+        "title": trap.title,
+        "severity": trap.severity,
+        "needs": trap.needs,
+        "expected": trap.expected,
+        "costs": trap.costs,
+        "repair": trap.repair,
+        "since": trap.since,
+        "until": trap.until,
+        "source": trap.source,
+    }

@@ -1,0 +1,55 @@
+"""This process: what it must survive, and what it says of its own bugs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
+
+from cpersona_cli import __version__
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+NAME = "cpersona-cli"
+
+
+class TerminatedError(BaseException):
+    """SIGTERM arrived."""
+
+
+def prepare() -> None:
+    """Survive closed descriptors, any encoding of stdout, and SIGTERM."""
+    with suppress(OSError):
+        # Nothing may be opened in the place of a closed stdin, stdout or stderr: no database must get its number.
+        while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(number)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    import signal  # noqa: PLC0415
+
+    with suppress(ValueError):  # not the main thread
+        signal.signal(signal.SIGTERM, _terminate)
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise TerminatedError
+
+
+def crash(error: BaseException) -> str:
+    """Name the class and the place of a crash. Its message stays unsaid: it may quote what must not leave."""
+    from traceback import extract_tb, format_list  # noqa: PLC0415
+
+    frames = extract_tb(error.__traceback__)
+    where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""  # noqa: PTH119
+    if os.environ.get("CPERSONA_CLI_DEBUG") == "1":
+        from cpersona_cli.report.output import say  # noqa: PLC0415
+
+        say("".join(format_list(frames)))
+    return (
+        f"this is a bug in {NAME} {__version__}: {type(error).__name__}{where}. Nothing was changed. "
+        "Please report this line; CPERSONA_CLI_DEBUG=1 shows where it came from"
+    )
