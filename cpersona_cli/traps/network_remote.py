@@ -16,12 +16,12 @@ from cpersona_cli.traps.subject import server
 
 def _index_off(facts: Facts) -> Iterator[Finding]:
     for start in _remote_servers(facts):
-        if start.whole and start.get("EMBEDDING_INDEX_ENABLED").strip().lower() != "true":
-            written = start.get("EMBEDDING_INDEX_ENABLED")
+        written = start.variables.get("EMBEDDING_INDEX_ENABLED")  # on unless something else is written, even nothing
+        if written is not None and written.strip().lower() != "true":
             yield found_at(
                 start,
                 "EMBEDDING_INDEX_ENABLED",
-                f"EMBEDDING_INDEX_ENABLED={safe(written)}" if written else "EMBEDDING_INDEX_ENABLED is not set",
+                f"EMBEDDING_INDEX_ENABLED={safe(written)}",
                 assign(start, "EMBEDDING_INDEX_ENABLED", "true"),
             )
 
