@@ -1,0 +1,179 @@
+"""The files that belong to a database: its calibration, and the index files of its vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cpersona_cli.store.reading import Reading
+from cpersona_cli.store.schema import NEWEST
+from cpersona_cli.text import plural
+from cpersona_cli.traps.database_file import measured, readable
+from cpersona_cli.traps.model import Detect, Facts, Finding, Needs, Repair, Severity, Trap
+from cpersona_cli.traps.shell import move, word
+
+#: Embedded memories below which the server does not calibrate.
+CALIBRATED_FROM = 10
+
+_VECTOR_INDEXES = (".memories.vecindex", ".episodes.vecindex")
+_INDEXES = (*_VECTOR_INDEXES, ".memories.coarseindex", ".blocks.blockindex")
+
+
+def _embedded(reading: Reading) -> int:
+    return sum(reading.widths.values())
+
+
+def _embeds(facts: Facts) -> bool:
+    return any(t.settings["CPERSONA_EMBEDDING_MODE"].value in {"http", "api"} for t in facts.database.targets)
+
+
+def _no_calibration(facts: Facts) -> Iterator[Finding]:
+    reading = readable(facts)
+    measured(reading, "widths")
+    absent = reading.calibration is None and not reading.calibration_problem
+    if absent and _embeds(facts) and _embedded(reading) >= CALIBRATED_FROM:
+        sidecar = f"{reading.path}.calibration.json"
+        yield Finding(
+            about=".calibration.json",
+            measured=f"there are {plural(_embedded(reading), 'vector')} and no {sidecar}",
+            repair=Repair(
+                prose="if the database was copied from elsewhere, copy that file too, with the clients ended; "
+                "otherwise restart the client once, which calibrates, and set each agent's recall precision again",
+            ),
+        )
+
+
+def _broken_calibration(facts: Facts) -> Iterator[Finding]:
+    reading = readable(facts)
+    if reading.calibration_problem:
+        sidecar = f"{reading.path}.calibration.json"
+        yield Finding(
+            about=".calibration.json",
+            measured=f"{sidecar}: {reading.calibration_problem}",
+            repair=Repair(
+                prose="restore it from the backup, or move it aside and restart the client, which calibrates anew",
+                commands=(move(sidecar, f"{sidecar}.unreadable", facts.machine),),
+            ),
+        )
+
+
+def modal_width(reading: Reading) -> int | None:
+    """The width most vectors have, which is the one the server takes for the corpus's own; None without vectors."""
+    return max(reading.widths, key=lambda width: (reading.widths[width], width), default=None)
+
+
+def calibrated_width(reading: Reading) -> int | None:
+    """The width the calibration file was measured at, where it says."""
+    width = (reading.calibration or {}).get("embedding_dim")
+    return width if isinstance(width, int) and not isinstance(width, bool) else None
+
+
+def _other_width(facts: Facts) -> Iterator[Finding]:
+    reading = readable(facts)
+    measured(reading, "widths")
+    width, stored = calibrated_width(reading), modal_width(reading)
+    if width is None or stored is None or width == stored:
+        return
+    if any(t.settings["CPERSONA_CALIBRATE_ON_MODEL_CHANGE"].value is False for t in facts.database.targets):
+        return  # vectors.calibration-frozen
+    yield Finding(
+        about=".calibration.json",
+        measured=f"it was measured on vectors of {width} numbers, and the database holds vectors of {stored}",
+        repair=Repair(prose="restart the client, which calibrates anew; then set each agent's recall precision again"),
+    )
+
+
+def _indexes(facts: Facts) -> Iterator[Finding]:
+    reading = readable(facts)
+    measured(reading, "widths", "schema")
+    found = [name for name in _INDEXES if name in reading.files]
+    if found and not _embedded(reading):
+        why = "and no memory has a vector, so they belong to an earlier database"
+    else:
+        found = [name for name in found if name in _VECTOR_INDEXES] if (reading.schema or NEWEST) < 20 else []
+        why = f"and schema {reading.schema} cannot tell them from stale ones after a change from outside"
+    if found:
+        paths = [f"{reading.path}{name}" for name in found]
+        yield Finding(
+            about="index files",
+            measured=f"beside the database lie {', '.join(paths)}, {why}",
+            repair=Repair(
+                prose="after a change from outside, move them aside; the server then reads the database itself, and "
+                "they can be built again",
+                commands=(
+                    *(move(path, f"{path}.old", facts.machine) for path in paths),
+                    f"python -m cpersona.vector_index build --db {word(reading.path, facts.machine)}",
+                ),
+            ),
+        )
+
+
+def _trap(  # noqa: PLR0917 - the rows of the table below read in this order
+    name: str,
+    title: str,
+    detect: Detect,
+    rows: tuple[str, ...],
+    costs: str,
+    repair: str,
+    source: str,
+    *,
+    severity: Severity = Severity.WARNING,
+    expected: str,
+) -> Trap:
+    return Trap(
+        id=f"database.{name}",
+        title=title,
+        severity=severity,
+        needs=Needs.DATABASE,
+        detect=detect,
+        expected=expected,
+        costs=costs,
+        repair=repair,
+        source=source,
+        rows=rows,
+    )
+
+
+TRAPS = (
+    _trap(
+        "calibration-absent",
+        "The calibration file is not beside the database",
+        _no_calibration,
+        ("C19",),
+        "thresholds, gates and each agent's recall precision are back at their defaults without a word",
+        "copy the file along with its database, or calibrate anew",
+        "the server's operations and upgrade pages; it calibrates at a start with ten vectors or more",
+        expected="DATABASE.calibration.json beside the database",
+    ),
+    _trap(
+        "calibration-unreadable",
+        "The calibration file cannot be used",
+        _broken_calibration,
+        ("C20",),
+        "none of its thresholds are applied",
+        "restore it, or calibrate anew",
+        "the server's issues bug-095, bug-184 and bug-347",
+        expected="a JSON object as the server writes it",
+    ),
+    _trap(
+        "calibration-of-another-width",
+        "The calibration belongs to vectors of another width",
+        _other_width,
+        ("C20", "C21"),
+        "it is of another model or another database; until a restart calibrates anew, recall keeps too much or too "
+        "little",
+        "restart the client",
+        "admin_handlers.py of 2.6.14: compared at the start with the width most vectors have",
+        expected="the width of the stored vectors",
+    ),
+    _trap(
+        "index-files-old",
+        "Index files that may answer for another state of the database",
+        _indexes,
+        ("C23",),
+        "recall may answer from vectors that are no longer in the database",
+        "move them aside and build them again",
+        "measured on 2.5.12: with schema 19 and below the index keeps answering after a change from outside",
+        severity=Severity.HINT,
+        expected="index files built from the present vectors",
+    ),
+)
