@@ -85,7 +85,10 @@ def _fault(text: str, at: int, message: str) -> tuple[Fault, str]:
         what = f"the table {line.strip()}" if header else f"“{line.partition('=')[0].strip()}”"
         fault = Fault(ProblemKind.DUPLICATE, start, f"{what} is written twice", advice="keep one of them")
     elif at >= len(text.rstrip()):
-        fault = Fault(ProblemKind.TRUNCATED, at, f"the file ends too early ({reason})", advice="the rest is missing")
+        end_of_text = len(text.rstrip())
+        fault = Fault(
+            ProblemKind.TRUNCATED, end_of_text, f"the file ends too early ({reason})", advice="the rest is missing"
+        )
     else:
         fault = Fault(ProblemKind.SYNTAX, at, f"this is not TOML ({reason})")
     if line.lstrip().startswith("["):
