@@ -159,7 +159,7 @@ def _wrong_key(facts: Facts) -> Iterator[Finding]:
 def _shape(facts: Facts) -> Iterator[Finding]:
     for registration in facts.registrations:
         ignored = with_status(registration, Status.IGNORED, "shape")
-        odd = registration.status is Status.ACTIVE and registration.env_shape not in {"object", ""}
+        odd = registration.status is Status.ACTIVE and registration.env_shape not in {"object", "null", ""}
         if not ignored and not odd:
             continue
         place = registration.env_place or registration.place

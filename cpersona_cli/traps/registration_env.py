@@ -19,6 +19,7 @@ _NETWORK = {
     for word in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
     for name in (word, word.lower())
 }
+_ASKED = re.compile(r"\$\{(?:input:[^}]*|workspace\w*)\}")
 _BARE = re.compile(r"\$[A-Za-z_]\w*|%[A-Za-z_]\w*%")
 
 #: How each client's own syntax for a variable of the surrounding environment looks.
@@ -62,7 +63,7 @@ def _unexpanded(facts: Facts) -> Iterator[Finding]:
         # the database path has a trap of its own, which looks for the databases it may have meant
         if not name.startswith(_OURS) or name == "CPERSONA_DB_PATH":
             continue
-        why, severity = _unexpanded_why(name, value, client.expansion if client else "none")
+        why, severity = _unexpanded_why(name, value)
         if why:
             shown = "" if is_secret(name) else f"{name}={value.raw or value.text}: "
             yield Finding(
@@ -75,16 +76,18 @@ def _unexpanded(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def _unexpanded_why(name: str, value: Value, expansion: str) -> tuple[str, Severity | None]:
+def _unexpanded_why(name: str, value: Value) -> tuple[str, Severity | None]:
     """(why the text is not what was meant, how bad that is), or an empty sentence."""
     raw = value.raw or value.text
-    if "${input:" in raw:
-        return "", None  # the client asks the user
+    references = _ASKED.sub("", raw)
+    if references != raw and "$" not in references:
+        return "", None  # the client asks the user, or fills in the folder that is open
+    if is_secret(name) and _only_bare(raw):
+        return "", None  # a dollar sign in a secret is most often just that
     if value.unresolved:
-        if expansion == "gemini" or _only_bare(raw):
-            return value.unresolved, Severity.WARNING
-        return value.unresolved, None
-    if not is_secret(name) and value.origin == "env block" and _only_bare(value.text):
+        empty = "$" not in value.text
+        return value.unresolved, Severity.WARNING if empty or _only_bare(raw) else None
+    if value.origin == "env block" and _only_bare(value.text):
         return f"{value.text!r} is handed on as it stands", Severity.WARNING
     return "", None
 

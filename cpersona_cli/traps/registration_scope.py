@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from itertools import groupby
 
 from cpersona_cli.install.model import Registration, Status
 from cpersona_cli.text import plural
@@ -33,26 +32,28 @@ def _local_only(facts: Facts) -> Iterator[Finding]:
 
 
 def _scopes(facts: Facts) -> Iterator[Finding]:
-    hidden = [r for r in facts.registrations if with_status(r, Status.HIDDEN)]
-    for (client, name), group in groupby(
-        sorted(hidden, key=lambda r: (r.client, r.name)), key=lambda r: (r.client, r.name)
-    ):
-        losers = list(group)
-        winner = next((r for r in facts.active if (r.client, r.name) == (client, name)), None)
-        if winner is None:
-            continue
-        everyone = [winner, *losers]
+    groups: dict[tuple[str, str, str], list[Registration]] = {}
+    for registration in facts.registrations:
+        if with_status(registration, Status.HIDDEN):
+            winner = _winner(facts, registration)
+            key = (registration.client, registration.name, "" if winner is None else str(winner.place))
+            groups.setdefault(key, []).append(registration)
+    for (client, name, _), losers in groups.items():
+        winner = _winner(facts, losers[0])
+        everyone = [*([winner] if winner else []), *losers]
         databases = {database(r) for r in everyone}
         told = [f"{r.scope} ({r.place}) opens {database(r) or 'the default database'}" for r in everyone]
         yield Finding(
-            subject=winner.client_title,
+            subject=losers[0].client_title,
             about=name,
-            place=winner.place,
+            place=everyone[0].place,
             severity=None if len(databases) > 1 else Severity.HINT,
             measured=f"{name!r} is registered {len(everyone)} times with {plural(len(databases), 'database')}: "
-            f"{told[0]} and wins; hidden: {'; '.join(told[1:])}",
+            f"{told[0]} and wins; hidden: {'; '.join(told[1:])}"
+            if winner
+            else f"{losers[0].why}; hidden: {'; '.join(told)}",
             repair=Repair(
-                prose=f"keep one of them{restart(winner)}",
+                prose=f"keep one of them{restart(losers[0])}",
                 commands=tuple(
                     f"claude mcp remove {shlex.quote(name)} -s {r.scope}"
                     for r in losers
@@ -61,6 +62,33 @@ def _scopes(facts: Facts) -> Iterator[Finding]:
                 place=losers[0].place,
             ),
         )
+
+
+def _winner(facts: Facts, hidden: Registration) -> Registration | None:
+    """The started entry of the same name in the same folder; None where an administrator's file hides all others."""
+    same = [r for r in facts.active if (r.client, r.name) == (hidden.client, hidden.name)]
+    here = [r for r in same if r.project == hidden.project or hidden.project is None or r.project is None]
+    return here[0] if here else None
+
+
+def _empty_record(facts: Facts) -> Iterator[Finding]:
+    """Claude Code writes an empty object for every project; only the one for this folder is worth a word."""
+    users = [r for r in facts.active if r.client == "claude-code" and r.scope == "user"]
+    here = {str(facts.machine.cwd), *map(str, facts.machine.cwd.parents)}
+    for place in facts.discovery.empty_projects:
+        if users and place.words in here:
+            yield Finding(
+                subject=users[0].label,
+                about=place.words,
+                place=place,
+                measured=f'the record of {place.words} holds "mcpServers": {{}}',
+                repair=Repair(
+                    prose="if claude mcp list does not show the server in this folder, update Claude Code, or remove "
+                    f"the empty object in {place}",
+                    commands=("claude mcp list",),
+                    place=place,
+                ),
+            )
 
 
 def _not_approved(facts: Facts) -> Iterator[Finding]:
@@ -179,6 +207,18 @@ TRAPS = (
         costs="which memory is used depends on the folder the client is started in",
         repair="keep one entry and remove the others",
         source="Claude Code's documentation: local before project before user before plugin",
+        rows=("G3",),
+    ),
+    Trap(
+        id="registration.empty-record",
+        title="An empty list of servers in the project's record",
+        severity=Severity.HINT,
+        needs=Needs.MACHINE,
+        detect=_empty_record,
+        expected="no mcpServers in the record, or the server in it",
+        costs="some releases of Claude Code took the empty list for all of the servers and hid the user's own",
+        repair="update Claude Code",
+        source="a report in Claude Code's tracker",
         rows=("G3",),
     ),
     Trap(
