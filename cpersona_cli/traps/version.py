@@ -27,9 +27,12 @@ YANKED = ("2.4.38", "2.4.39")
 
 
 def known(target: Target) -> str:
-    if target.version.version is None:
-        raise CannotTellError(f"{target.registration.label}: {target.version.evidence}")
-    return target.version.version
+    """The release that would start. Raises ``CannotTellError`` where it cannot be told without starting it."""
+    if target.version.version is not None:
+        return target.version.version
+    if target.version.floating:
+        raise SkipError("no release is here yet: the first start fetches the newest")
+    raise CannotTellError(f"{target.registration.label}: {target.version.evidence}")
 
 
 def _uv_tool(site: Path | None) -> bool:

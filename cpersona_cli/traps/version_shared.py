@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from cpersona_cli.install.settings import Kind
-from cpersona_cli.install.version import NEWEST_KNOWN, older
+from cpersona_cli.install.version import NEWEST_KNOWN, key, older
+from cpersona_cli.traps.database_schema import schema_of
 from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap
-
-#: (first release, schema it writes), oldest first.
-SCHEMAS = (("2.4", 13), ("2.6.0", 17), ("2.6.3", 18), ("2.6.8", 19), ("2.6.11", 20), ("2.6.14", 21))
+from cpersona_cli.traps.shell import word
 
 _LENIENT = {"1", "yes", "on"}
 
 
-def schema_of(version: str) -> int:
-    """The schema number that release ``version`` writes."""
-    return max([schema for since, schema in SCHEMAS if not older(version, since)], default=SCHEMAS[0][1])
-
-
 def _mixed(facts: Facts) -> Iterator[Finding]:
     database = facts.database
+    if len({id(t.registration) for t in database.targets}) < 2:
+        raise SkipError("one registration opens the database")
+    untold = [t for t in database.targets if t.version.version is None]
     versions = {t.version.version: t for t in database.targets if t.version.version is not None}
     if len(versions) < 2:
-        unknown = [t for t in database.targets if t.version.version is None]
-        if unknown and len({id(t.registration) for t in database.targets}) > 1:
-            raise CannotTellError(f"{unknown[0].registration.label}: {unknown[0].version.evidence}")
+        # releases that are not here yet will all be the newest one
+        if untold and (versions or not all(t.version.floating for t in untold)):
+            raise CannotTellError(f"{untold[0].registration.label}: {untold[0].version.evidence}")
         return
-    ordered = sorted(versions, key=lambda v: [older(v, other) for other in versions], reverse=True)
+    ordered = sorted(versions, key=lambda version: key(version) or ((0,), (0, 0), 0, 0))
     low, high = ordered[0], ordered[-1]
+    schemas = {schema_of(version) for version in ordered} - {None}
     consequences = _consequences(versions)
     labels = {v: sorted({t.registration.label for t in database.targets if t.version.version == v}) for v in ordered}
     yield Finding(
         about="version",
         place=versions[low].registration.place,
-        severity=Severity.FAULT if schema_of(low) != schema_of(high) else None,
+        severity=Severity.FAULT if len(schemas) > 1 else None,
         measured="; ".join(f"{', '.join(labels[v])} would start {v}" for v in ordered),
         costs="; ".join(consequences),
         repair=Repair(
@@ -53,7 +50,7 @@ def _consequences(versions: Mapping[str, Target]) -> list[str]:
     found: dict[str, None] = {}
     for one, other in combinations(versions, 2):
         low, high = (one, other) if older(one, other) else (other, one)
-        if schema_of(low) != schema_of(high):
+        if None not in {schema_of(low), schema_of(high)} and schema_of(low) != schema_of(high):
             found[
                 f"{high} turns the database into schema {schema_of(high)}; {low} knows {schema_of(low)} and goes on "
                 "with only a warning in its log, and a backup is the only way back"
@@ -110,7 +107,7 @@ def _migration(facts: Facts) -> Iterator[Finding]:
             f"schema {schema_of(new[0].version.version or NEWEST_KNOWN)} at its next start",
             repair=Repair(
                 prose="stop the clients and back the database up before the first start",
-                commands=(shlex.join(("sqlite3", str(database.path), copy)),),
+                commands=(f"sqlite3 {word(database.path, facts.machine)} {word(copy, facts.machine)}",),
             ),
         )
 
