@@ -11,11 +11,11 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cpersona_cli.install.bounded import read_bounded
+
 #: Compose looks for these in the project folder, in this order.
 NAMES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 _LIMIT = 1 << 20
-
-Tree = "dict[str, Node] | list[Node] | str | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,21 +139,12 @@ class Reader:
 
 def read(file: Path) -> tuple[Node | None, tuple[str, ...]]:
     """The tree of a compose file and sentences about what was left out; (None, reason) when it cannot be read."""
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(_LIMIT + 1)
-    except (OSError, ValueError) as error:
-        reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read ({_named(error)})"
-        return None, (f"the compose file {file} {reason}",)
-    if len(data) > _LIMIT:
-        return None, (f"the compose file {file} is larger than 1 MiB and was not read",)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        return None, (f"the compose file {file} is not UTF-8 (byte {error.start})",)
+    content = read_bounded(file, _LIMIT)
+    if content.state == "absent" or content.problem:
+        return None, (f"the compose file {file} {content.problem or 'does not exist'}",)
     lines = []
     unclear = []
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in enumerate(content.text.split("\n"), 1):
         stripped = _uncommented(raw).rstrip()
         body = stripped.lstrip(" ")
         if not body or body == "---" or body.startswith("%"):
@@ -167,10 +158,6 @@ def read(file: Path) -> tuple[Node | None, tuple[str, ...]]:
     if reader.index < len(lines):
         reader._say(lines[reader.index], "and what follows was not read")  # noqa: SLF001 - same module
     return tree, tuple(reader.unclear)
-
-
-def _named(error: Exception) -> str:
-    return getattr(error, "strerror", None) or type(error).__name__
 
 
 def _key(text: str) -> tuple[str, str] | None:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Literal
 
+from cpersona_cli.install.bounded import read_bounded
 from cpersona_cli.install.model import Place, Variable
 
 _LIMIT = 1 << 20
@@ -21,21 +22,12 @@ def read(
     ``dotenv`` files have quotes, ``export`` and comments behind a value. ``docker`` takes every character behind the
     first ``=`` as it stands, quotes included, and hands on a name that stands alone from its own environment.
     """
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_LIMIT + 1)
-    except FileNotFoundError:
+    content = read_bounded(path, _LIMIT)
+    if content.state == "absent":
         return (), (), f"the environment file {path} does not exist"
-    except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or type(error).__name__
-        return (), (), f"the environment file {path} cannot be read ({said})"
-    if len(data) > _LIMIT:
-        return (), (), f"the environment file {path} is larger than 1 MiB and was not read"
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        return (), (), f"the environment file {path} is not UTF-8 (byte {error.start})"
-    lines = text.split("\n")
+    if content.problem:
+        return (), (), f"the environment file {path} was not read: {content.problem}"
+    lines = content.text.split("\n")
     found, passed = (_docker if style == "docker" else _dotenv)(lines, path, origin)
     return tuple(found), tuple(passed), ""
 

@@ -24,6 +24,15 @@ def desktop_path(machine: Machine) -> str:
     return ":".join(str(folder) for folder in folders)
 
 
+def usual_places(machine: Machine) -> str:
+    """Folders in which installers put uv and scripts, whether or not any PATH has them."""
+    if machine.system == "windows":
+        return ";".join(str(folder) for folder in (machine.home / ".local" / "bin", machine.home / ".cargo" / "bin"))
+    folders = [machine.home / ".local" / "bin", machine.home / ".cargo" / "bin"]
+    folders += [machine.root / part for part in ("opt/homebrew/bin", "usr/local/bin", "opt/local/bin")]
+    return ":".join(str(folder) for folder in folders)
+
+
 def readable(machine: Machine) -> bool:
     """Whether paths written for the inspected system can name files of the system this process runs on."""
     return (machine.system == "windows") == (current_system() == "windows")
