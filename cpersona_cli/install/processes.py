@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from cpersona_cli.install.launch import understand
-from cpersona_cli.install.machine import Machine
-from cpersona_cli.install.model import Process
+from cpersona_cli.install.machine import Machine, current_system
+from cpersona_cli.install.model import LaunchKind, Process
 
 #: Seconds an outside program (lsof, ps) gets.
 LIMIT = 2.0
@@ -27,16 +26,21 @@ def holders(path: Path, *, proc: Path = Path("/proc")) -> tuple[Process, ...] | 
 
     None also when no holder is visible but a server runs whose open files are hidden from this user.
     """
-    if sys.platform == "linux":
-        return _holders_by_proc(path, proc)
-    return None if sys.platform == "win32" else _holders_by_lsof(path)
+    system = current_system()
+    if system == "linux":
+        return _holders_by_proc(path, proc) if proc.is_dir() else None
+    return None if system == "windows" else _holders_by_lsof(path)
 
 
 def running_servers(*, proc: Path = Path("/proc")) -> tuple[Process, ...] | None:
-    """Processes whose command line starts CPersona, this one excepted; None where the system does not tell."""
-    if sys.platform == "linux":
+    """Processes that are a CPersona server, this one excepted; None where the system does not tell.
+
+    Launchers such as ``uvx`` and the shells around them are not counted, their child is.
+    """
+    system = current_system()
+    if system == "linux" and proc.is_dir():
         return tuple(_process(pid, proc) for pid in _pids(proc) if _is_server(_command(pid, proc)))
-    if sys.platform == "win32":
+    if system != "darwin":
         return None
     told = _run(["ps", "-axww", "-o", "pid=,etime=,command="])
     return None if told is None else tuple(found for found in _from_ps(told) if _is_server(found.command.split()))
@@ -108,10 +112,12 @@ def _command(pid: int, proc: Path) -> list[str]:
 
 
 def _is_server(words: list[str]) -> bool:
-    if not words:
+    if not any("cpersona" in word for word in words):
         return False
     machine = Machine(system="linux", home=Path("/"), cwd=Path("/"))
-    return understand(words[0], words[1:], machine).package == "cpersona"
+    launch = understand(words[0], words[1:], machine)
+    direct = launch.kind in {LaunchKind.SCRIPT, LaunchKind.MODULE} and launch.program == words[0]
+    return direct and launch.package == "cpersona"
 
 
 def _process(pid: int, proc: Path) -> Process:
