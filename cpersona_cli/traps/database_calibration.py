@@ -8,7 +8,7 @@ from cpersona_cli.store.reading import Reading
 from cpersona_cli.store.schema import NEWEST
 from cpersona_cli.text import plural
 from cpersona_cli.traps.database_file import measured, readable
-from cpersona_cli.traps.model import Detect, Facts, Finding, Needs, Repair, Severity, Trap
+from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Trap
 from cpersona_cli.traps.shell import move, word
 
 #: Embedded memories below which the server does not calibrate.
@@ -107,73 +107,55 @@ def _indexes(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _trap(  # noqa: PLR0917 - the rows of the table below read in this order
-    name: str,
-    title: str,
-    detect: Detect,
-    rows: tuple[str, ...],
-    costs: str,
-    repair: str,
-    source: str,
-    *,
-    severity: Severity = Severity.WARNING,
-    expected: str,
-) -> Trap:
-    return Trap(
-        id=f"database.{name}",
-        title=title,
-        severity=severity,
-        needs=Needs.DATABASE,
-        detect=detect,
-        expected=expected,
-        costs=costs,
-        repair=repair,
-        source=source,
-        rows=rows,
-    )
-
-
 TRAPS = (
-    _trap(
-        "calibration-absent",
-        "The calibration file is not beside the database",
-        _no_calibration,
-        ("C19",),
-        "thresholds, gates and each agent's recall precision are back at their defaults without a word",
-        "copy the file along with its database, or calibrate anew",
-        "the server's operations and upgrade pages; it calibrates at a start with ten vectors or more",
+    Trap(
+        id="database.calibration-absent",
+        title="The calibration file is not beside the database",
+        severity=Severity.WARNING,
+        needs=Needs.DATABASE,
+        detect=_no_calibration,
         expected="DATABASE.calibration.json beside the database",
+        costs="thresholds, gates and each agent's recall precision are back at their defaults without a word",
+        repair="copy the file along with its database, or calibrate anew",
+        source="the server's operations and upgrade pages; it calibrates at a start with ten vectors or more",
+        rows=("C19",),
     ),
-    _trap(
-        "calibration-unreadable",
-        "The calibration file cannot be used",
-        _broken_calibration,
-        ("C20",),
-        "none of its thresholds are applied",
-        "restore it, or calibrate anew",
-        "the server's issues bug-095, bug-184 and bug-347",
+    Trap(
+        id="database.calibration-unreadable",
+        title="The calibration file cannot be used",
+        severity=Severity.WARNING,
+        needs=Needs.DATABASE,
+        detect=_broken_calibration,
         expected="a JSON object as the server writes it",
+        costs="none of its thresholds are applied",
+        repair="restore it, or calibrate anew",
+        source="the server's issues bug-095, bug-184 and bug-347",
+        rows=("C20",),
     ),
-    _trap(
-        "calibration-of-another-width",
-        "The calibration belongs to vectors of another width",
-        _other_width,
-        ("C20", "C21"),
-        "it is of another model or another database; until a restart calibrates anew, recall keeps too much or too "
-        "little",
-        "restart the client",
-        "admin_handlers.py of 2.6.14: compared at the start with the width most vectors have",
+    Trap(
+        id="database.calibration-of-another-width",
+        title="The calibration belongs to vectors of another width",
+        severity=Severity.WARNING,
+        needs=Needs.DATABASE,
+        detect=_other_width,
         expected="the width of the stored vectors",
+        costs="it is of another model or another database; until a restart calibrates anew, recall keeps too much or "
+        "too "
+        "little",
+        repair="restart the client",
+        source="admin_handlers.py of 2.6.14: compared at the start with the width most vectors have",
+        rows=("C20", "C21"),
     ),
-    _trap(
-        "index-files-old",
-        "Index files that may answer for another state of the database",
-        _indexes,
-        ("C23",),
-        "recall may answer from vectors that are no longer in the database",
-        "move them aside and build them again",
-        "measured on 2.5.12: with schema 19 and below the index keeps answering after a change from outside",
+    Trap(
+        id="database.index-files-old",
+        title="Index files that may answer for another state of the database",
         severity=Severity.HINT,
+        needs=Needs.DATABASE,
+        detect=_indexes,
         expected="index files built from the present vectors",
+        costs="recall may answer from vectors that are no longer in the database",
+        repair="move them aside and build them again",
+        source="measured on 2.5.12: with schema 19 and below the index keeps answering after a change from outside",
+        rows=("C23",),
     ),
 )

@@ -9,7 +9,7 @@ from cpersona_cli.text import plural, safe
 from cpersona_cli.traps.database_file import holders, present, readable
 from cpersona_cli.traps.database_path import DB
 from cpersona_cli.traps.database_repairs import take_over
-from cpersona_cli.traps.model import Detect, Facts, Finding, Needs, Repair, Severity, SkipError, Trap
+from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, SkipError, Trap
 from cpersona_cli.traps.repairs import remove_variable
 from cpersona_cli.traps.shell import copy, word
 from cpersona_cli.traps.subject import server
@@ -216,139 +216,128 @@ def _ledger(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _trap(  # noqa: PLR0917 - the rows of the table below read in this order
-    name: str,
-    title: str,
-    detect: Detect,
-    rows: tuple[str, ...],
-    costs: str,
-    repair: str,
-    *,
-    severity: Severity = Severity.WARNING,
-    needs: Needs = Needs.DATABASE,
-    expected: str = "a folder on a disk of this computer that nothing else copies",
-    source: str = "SQLite's pages on write-ahead logs and on use over a network",
-) -> Trap:
-    return Trap(
-        id=f"database.{name}",
-        title=title,
-        severity=severity,
-        needs=needs,
-        detect=detect,
-        expected=expected,
-        costs=costs,
-        repair=repair,
-        source=source,
-        rows=rows,
-    )
-
-
 _MOVE = "move the database to a folder on a local disk"
 
 TRAPS = (
-    _trap(
-        "synced-folder",
-        "The database lies in a folder that is copied to other computers",
-        _synced,
-        ("C11",),
-        "the log and the database are copied at different times, so another computer gets a damaged or an older "
+    Trap(
+        id="database.synced-folder",
+        title="The database lies in a folder that is copied to other computers",
+        severity=Severity.WARNING,
+        needs=Needs.DATABASE,
+        detect=_synced,
+        expected="a folder on a disk of this computer that nothing else copies",
+        costs="the log and the database are copied at different times, so another computer gets a damaged or an older "
         "database, or two computers each keep their own",
-        _MOVE,
+        repair=_MOVE,
         source="the server's setup skill and operations page",
+        rows=("C11",),
     ),
-    _trap(
-        "unsafe-filesystem",
-        "The database lies on a file system that SQLite's log does not work on",
-        _unsafe,
-        ("C12",),
-        "the log needs memory shared between processes and working locks; without them come “locking protocol”, "
+    Trap(
+        id="database.unsafe-filesystem",
+        title="The database lies on a file system that SQLite's log does not work on",
+        severity=Severity.FAULT,
+        needs=Needs.DATABASE,
+        detect=_unsafe,
+        expected="a folder on a disk of this computer that nothing else copies",
+        costs="the log needs memory shared between processes and working locks; without them come “locking protocol”, "
         "“disk I/O error”, and damaged databases",
-        _MOVE,
-        severity=Severity.FAULT,
+        repair=_MOVE,
+        source="SQLite's pages on write-ahead logs and on use over a network",
+        rows=("C12",),
     ),
-    _trap(
-        "volatile-folder",
-        "The database lies where nothing survives a restart",
-        _volatile,
-        ("C26",),
-        "every memory is gone after the next restart",
-        _MOVE,
+    Trap(
+        id="database.volatile-folder",
+        title="The database lies where nothing survives a restart",
+        severity=Severity.WARNING,
+        needs=Needs.DATABASE,
+        detect=_volatile,
         expected="a folder on a disk",
+        costs="every memory is gone after the next restart",
+        repair=_MOVE,
         source="the file system's type",
+        rows=("C26",),
     ),
-    _trap(
-        "git-folder",
-        "The database lies inside a git working tree",
-        _git,
-        ("C26",),
-        "private memories may be committed, and a checkout, clean or stash changes the file under a live server",
-        "move it out of the working tree",
+    Trap(
+        id="database.git-folder",
+        title="The database lies inside a git working tree",
+        severity=Severity.WARNING,
+        needs=Needs.DATABASE,
+        detect=_git,
+        expected="a folder on a disk of this computer that nothing else copies",
+        costs="private memories may be committed, and a checkout, clean or stash changes the file under a live server",
+        repair="move it out of the working tree",
         source="reasoned from what git does with its working tree",
+        rows=("C26",),
     ),
-    _trap(
-        "not-writable",
-        "The database or its folder may not be written",
-        _not_writable,
-        ("C13",),
-        "every store fails with “attempt to write a readonly database”, or the server does not start",
-        "give the folder and the files to the user who starts the client",
+    Trap(
+        id="database.not-writable",
+        title="The database or its folder may not be written",
         severity=Severity.FAULT,
+        needs=Needs.DATABASE,
+        detect=_not_writable,
         expected="the user who starts the client may write the database and its folder",
+        costs="every store fails with “attempt to write a readonly database”, or the server does not start",
+        repair="give the folder and the files to the user who starts the client",
         source="SQLite makes -wal and -shm beside the file; a first start by sudo or docker leaves another owner",
+        rows=("C13",),
     ),
-    _trap(
-        "open-to-others",
-        "Other users of this computer may read the database",
-        _open_to_others,
-        ("C14",),
-        "everything the agent remembers is open to whoever can log in here",
-        "chmod 600",
+    Trap(
+        id="database.open-to-others",
+        title="Other users of this computer may read the database",
+        severity=Severity.WARNING,
+        needs=Needs.DATABASE,
+        detect=_open_to_others,
         expected="mode 0600, as the server makes it since 2.5",
+        costs="everything the agent remembers is open to whoever can log in here",
+        repair="chmod 600",
         source="the server's issue bug-289; releases before 2.5 made it 0644",
+        rows=("C14",),
     ),
-    _trap(
-        "disk-full",
-        "The disk is almost full",
-        _disk,
-        ("C24",),
-        "a store fails with “database or disk is full”, and the memory is lost",
-        "free some space",
+    Trap(
+        id="database.disk-full",
+        title="The disk is almost full",
         severity=Severity.FAULT,
+        needs=Needs.DATABASE,
+        detect=_disk,
         expected=f"{LITTLE_SPACE // MIB} MiB free at least",
+        costs="a store fails with “database or disk is full”, and the memory is lost",
+        repair="free some space",
         source="the file system's free space",
+        rows=("C24",),
     ),
-    _trap(
-        "wal-large",
-        "The write-ahead log has grown large",
-        _large_log,
-        (),
-        "every recall reads through it, and whoever copies the database without it loses what only the log holds",
-        "end the clients and checkpoint",
+    Trap(
+        id="database.wal-large",
+        title="The write-ahead log has grown large",
+        severity=Severity.WARNING,
+        needs=Needs.DATABASE,
+        detect=_large_log,
         expected="a log of a few MiB",
+        costs="every recall reads through it, and whoever copies the database without it loses what only the log holds",
+        repair="end the clients and checkpoint",
         source="SQLite checkpoints at 1000 pages unless a reader stays open",
     ),
-    _trap(
-        "export-folder",
-        "Exports and imports are confined to one folder",
-        _export_dir,
-        ("C27",),
-        "export_memories and import_memories refuse every path outside that folder",
-        "export into that folder, or remove CPERSONA_EXPORT_DIR",
+    Trap(
+        id="database.export-folder",
+        title="Exports and imports are confined to one folder",
         severity=Severity.HINT,
         needs=Needs.REGISTRATION,
+        detect=_export_dir,
         expected="known to whoever exports",
+        costs="export_memories and import_memories refuse every path outside that folder",
+        repair="export into that folder, or remove CPERSONA_EXPORT_DIR",
         source="the server's issue bug-054",
+        rows=("C27",),
     ),
-    _trap(
-        "alias-ledger-lost",
-        "The alias ledger is missing beside a database that needs it",
-        _ledger,
-        ("C22",),
-        "the server refuses to start, rather than give signed-in people new names and empty memories",
-        "restore the ledger from the backup",
+    Trap(
+        id="database.alias-ledger-lost",
+        title="The alias ledger is missing beside a database that needs it",
         severity=Severity.FAULT,
         needs=Needs.REGISTRATION,
+        detect=_ledger,
         expected="alias_ledger.json beside the database",
+        costs="the server refuses to start, rather than give signed-in people new names and empty memories",
+        repair="restore the ledger from the backup",
         source="the server's issue bug-267",
+        rows=("C22",),
     ),
 )

@@ -9,7 +9,7 @@ from cpersona_cli.store.reading import Reading
 from cpersona_cli.store.schema import NEWEST, RELEASES
 from cpersona_cli.text import safe
 from cpersona_cli.traps.database_file import measured, readable
-from cpersona_cli.traps.model import CannotTellError, Detect, Facts, Finding, Needs, Repair, Severity, Target, Trap
+from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Repair, Severity, Target, Trap
 from cpersona_cli.traps.shell import word
 from cpersona_cli.traps.subject import server
 
@@ -180,97 +180,76 @@ def _text_index(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def _trap(  # noqa: PLR0917 - the rows of the table below read in this order
-    name: str,
-    title: str,
-    detect: Detect,
-    rows: tuple[str, ...],
-    costs: str,
-    repair: str,
-    source: str,
-    *,
-    severity: Severity = Severity.WARNING,
-    needs: Needs = Needs.DATABASE,
-    expected: str,
-) -> Trap:
-    return Trap(
-        id=f"database.{name}",
-        title=title,
-        severity=severity,
-        needs=needs,
-        detect=detect,
-        expected=expected,
-        costs=costs,
-        repair=repair,
-        source=source,
-        rows=rows,
-    )
-
-
 TRAPS = (
-    _trap(
-        "schema-newer",
-        "The database is newer than the server that opens it",
-        _newer,
-        ("C15", "C17"),
-        "the older server goes on with one line in its log, and what it writes or leaves out is undefined",
-        "start the same release everywhere; a database cannot be taken back to an older schema",
-        "measured on 2.6.14; the server's upgrade page",
+    Trap(
+        id="database.schema-newer",
+        title="The database is newer than the server that opens it",
         severity=Severity.FAULT,
+        needs=Needs.DATABASE,
+        detect=_newer,
         expected="every client starts a release of at least the database's schema",
+        costs="the older server goes on with one line in its log, and what it writes or leaves out is undefined",
+        repair="start the same release everywhere; a database cannot be taken back to an older schema",
+        source="measured on 2.6.14; the server's upgrade page",
+        rows=("C15", "C17"),
     ),
-    _trap(
-        "schema-older",
-        "The next start migrates the database",
-        _older,
-        ("C16",),
-        "older releases cannot be used on it any more",
-        "back it up, then start the client once",
-        "measured on 2.6.14",
+    Trap(
+        id="database.schema-older",
+        title="The next start migrates the database",
         severity=Severity.HINT,
+        needs=Needs.DATABASE,
+        detect=_older,
         expected="a backup before the first start of a newer release",
+        costs="older releases cannot be used on it any more",
+        repair="back it up, then start the client once",
+        source="measured on 2.6.14",
+        rows=("C16",),
     ),
-    _trap(
-        "schema-unnumbered",
-        "The database has memories and no schema number",
-        _unnumbered,
-        ("C16",),
-        "an upgrade was cut off, or another program made the tables; what this tool would write is withheld",
-        "back it up, then start the client once",
-        "database.py of 2.6.14: the number is written last, and only when every step worked",
+    Trap(
+        id="database.schema-unnumbered",
+        title="The database has memories and no schema number",
+        severity=Severity.WARNING,
+        needs=Needs.DATABASE,
+        detect=_unnumbered,
         expected="a row in the table schema_version",
+        costs="an upgrade was cut off, or another program made the tables; what this tool would write is withheld",
+        repair="back it up, then start the client once",
+        source="database.py of 2.6.14: the number is written last, and only when every step worked",
+        rows=("C16",),
     ),
-    _trap(
-        "objects-missing",
-        "Tables, triggers or indexes the server relies on are missing",
-        _objects,
-        (),
-        "text search, clean-up of vectors or the refusal of duplicates does not work as the server assumes",
-        "start the client once; then check_health(fix)",
-        "the server's checks schema_objects and dedup_msg_id_index",
+    Trap(
+        id="database.objects-missing",
+        title="Tables, triggers or indexes the server relies on are missing",
+        severity=Severity.WARNING,
+        needs=Needs.DATABASE,
+        detect=_objects,
         expected="every object of its schema",
+        costs="text search, clean-up of vectors or the refusal of duplicates does not work as the server assumes",
+        repair="start the client once; then check_health(fix)",
+        source="the server's checks schema_objects and dedup_msg_id_index",
     ),
-    _trap(
-        "fts-unsupported",
-        "The server's SQLite cannot search text",
-        _unsupported,
-        ("C25",),
-        "the server ends at its start with “no such tokenizer: trigram” or “no such module: fts5”",
-        "start it with a Python that brings SQLite 3.34 or later, with FTS5",
-        "database.py of 2.6.14: FTS5 with the trigram tokenizer, which SQLite has since 3.34",
+    Trap(
+        id="database.fts-unsupported",
+        title="The server's SQLite cannot search text",
         severity=Severity.FAULT,
         needs=Needs.REGISTRATION,
+        detect=_unsupported,
         expected="SQLite 3.34 or later with FTS5, in the interpreter that runs the server",
+        costs="the server ends at its start with “no such tokenizer: trigram” or “no such module: fts5”",
+        repair="start it with a Python that brings SQLite 3.34 or later, with FTS5",
+        source="database.py of 2.6.14: FTS5 with the trigram tokenizer, which SQLite has since 3.34",
+        rows=("C25",),
     ),
-    _trap(
-        "fts-incomplete",
-        "The text index does not hold every row",
-        _text_index,
-        ("C25",),
-        "rows that are not in it cannot be found by their words",
-        "start the client once; then check_health(fix)",
-        "the server's issues bug-026, bug-060 and bug-118",
+    Trap(
+        id="database.fts-incomplete",
+        title="The text index does not hold every row",
         severity=Severity.FAULT,
+        needs=Needs.DATABASE,
+        detect=_text_index,
         expected="as many rows in the text index as in its table",
+        costs="rows that are not in it cannot be found by their words",
+        repair="start the client once; then check_health(fix)",
+        source="the server's issues bug-026, bug-060 and bug-118",
+        rows=("C25",),
     ),
 )

@@ -199,7 +199,7 @@ def _large_batches(facts: Facts) -> Iterator[Finding]:
 TRAPS = (
     Trap(
         id="network.localhost-name",
-        title="the endpoint is written as localhost",
+        title="The endpoint is written as localhost",
         severity=Severity.HINT,
         needs=Needs.REGISTRATION,
         detect=_localhost,
@@ -211,7 +211,7 @@ TRAPS = (
     ),
     Trap(
         id="network.loopback-in-container",
-        title="a container looks for the embedding server inside itself",
+        title="A container looks for the embedding server inside itself",
         severity=Severity.FAULT,
         needs=Needs.REGISTRATION,
         detect=_loopback_in_container,
@@ -223,7 +223,7 @@ TRAPS = (
     ),
     Trap(
         id="network.wsl-loopback",
-        title="a loopback address across the border of WSL",
+        title="A loopback address across the border of WSL",
         severity=Severity.WARNING,
         needs=Needs.REGISTRATION,
         detect=_wsl,
@@ -247,7 +247,7 @@ TRAPS = (
     ),
     Trap(
         id="network.advisory-off",
-        title="faults of the embedding endpoint are hidden from the agent",
+        title="Faults of the embedding endpoint are hidden from the agent",
         severity=Severity.WARNING,
         needs=Needs.REGISTRATION,
         detect=_advisory_off,
@@ -259,7 +259,7 @@ TRAPS = (
     ),
     Trap(
         id="network.advisory-once",
-        title="only the first session hears that embeddings are down",
+        title="Only the first session hears that embeddings are down",
         severity=Severity.HINT,
         needs=Needs.REGISTRATION,
         detect=_advisory_once,
@@ -271,7 +271,7 @@ TRAPS = (
     ),
     Trap(
         id="network.prompt-prefix-model",
-        title="a model that expects a prefix before each text",
+        title="A model that expects a prefix before each text",
         severity=Severity.HINT,
         needs=Needs.REGISTRATION,
         detect=_prefixed_model,
@@ -283,7 +283,7 @@ TRAPS = (
     ),
     Trap(
         id="network.large-batches",
-        title="the longest memories do not fit into one embedding request",
+        title="The longest memories do not fit into one embedding request",
         severity=Severity.WARNING,
         needs=Needs.DATABASE,
         detect=_large_batches,

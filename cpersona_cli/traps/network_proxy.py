@@ -167,7 +167,7 @@ def _unusable(facts: Facts) -> Iterator[Finding]:
 TRAPS = (
     Trap(
         id="network.proxy-takes-loopback",
-        title="a proxy takes the requests to an embedding server on this computer",
+        title="A proxy takes the requests to an embedding server on this computer",
         severity=Severity.FAULT,
         needs=Needs.REGISTRATION,
         detect=_takes_loopback,
@@ -192,7 +192,7 @@ TRAPS = (
     ),
     Trap(
         id="network.socks-proxy",
-        title="a SOCKS proxy variable keeps the server from starting",
+        title="A SOCKS proxy variable keeps the server from starting",
         severity=Severity.FAULT,
         needs=Needs.REGISTRATION,
         detect=_socks,
@@ -204,7 +204,7 @@ TRAPS = (
     ),
     Trap(
         id="network.proxy-unusable",
-        title="a proxy variable the server's HTTP client cannot parse",
+        title="A proxy variable the server's HTTP client cannot parse",
         severity=Severity.FAULT,
         needs=Needs.REGISTRATION,
         detect=_unusable,

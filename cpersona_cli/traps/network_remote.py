@@ -98,7 +98,7 @@ def _beside(facts: Facts) -> Iterator[Finding]:
 TRAPS = (
     Trap(
         id="network.remote-route",
-        title="remote vector search without a route to the index",
+        title="Remote vector search without a route to the index",
         severity=Severity.FAULT,
         needs=Needs.REGISTRATION,
         detect=_remote_route,
@@ -110,7 +110,7 @@ TRAPS = (
     ),
     Trap(
         id="network.remote-index-off",
-        title="remote vector search on a server whose index is off",
+        title="Remote vector search on a server whose index is off",
         severity=Severity.FAULT,
         needs=Needs.MACHINE,
         detect=_index_off,
@@ -122,7 +122,7 @@ TRAPS = (
     ),
     Trap(
         id="network.remote-without-blobs",
-        title="vectors are kept on the remote index only",
+        title="Vectors are kept on the remote index only",
         severity=Severity.WARNING,
         needs=Needs.REGISTRATION,
         detect=_blobless,
@@ -134,7 +134,7 @@ TRAPS = (
     ),
     Trap(
         id="network.remote-index-relative",
-        title="the remote index lies below the embedding server's working folder",
+        title="The remote index lies below the embedding server's working folder",
         severity=Severity.WARNING,
         needs=Needs.MACHINE,
         detect=_index_relative,
@@ -146,7 +146,7 @@ TRAPS = (
     ),
     Trap(
         id="network.embedding-server-beside",
-        title="the embedding server is installed in CPersona's own environment",
+        title="The embedding server is installed in CPersona's own environment",
         severity=Severity.WARNING,
         needs=Needs.REGISTRATION,
         detect=_beside,

@@ -230,7 +230,7 @@ def _container_loopback(facts: Facts) -> Iterator[Finding]:
 TRAPS = (
     Trap(
         id="network.port-of-another-service",
-        title="the embedding URL names a port where something else listens",
+        title="The embedding URL names a port where something else listens",
         severity=Severity.WARNING,
         needs=Needs.REGISTRATION,
         detect=_other_port,
@@ -242,7 +242,7 @@ TRAPS = (
     ),
     Trap(
         id="network.server-listens-elsewhere",
-        title="the embedding server that is set up here listens on another port",
+        title="The embedding server that is set up here listens on another port",
         severity=Severity.WARNING,
         needs=Needs.REGISTRATION,
         detect=_listens_elsewhere,
@@ -254,7 +254,7 @@ TRAPS = (
     ),
     Trap(
         id="network.server-without-stdin",
-        title="the embedding server is started with its standard input closed",
+        title="The embedding server is started with its standard input closed",
         severity=Severity.FAULT,
         needs=Needs.MACHINE,
         detect=_without_stdin,
@@ -266,7 +266,7 @@ TRAPS = (
     ),
     Trap(
         id="network.server-provider-unset",
-        title="the embedding server is started without a provider",
+        title="The embedding server is started without a provider",
         severity=Severity.FAULT,
         needs=Needs.MACHINE,
         detect=_provider_unset,
@@ -278,7 +278,7 @@ TRAPS = (
     ),
     Trap(
         id="network.server-model-folder-relative",
-        title="the embedding server looks for its model below its working folder",
+        title="The embedding server looks for its model below its working folder",
         severity=Severity.FAULT,
         needs=Needs.MACHINE,
         detect=_relative_models,
@@ -290,7 +290,7 @@ TRAPS = (
     ),
     Trap(
         id="network.servers-share-a-port",
-        title="several starts of the embedding server want the same port",
+        title="Several starts of the embedding server want the same port",
         severity=Severity.WARNING,
         needs=Needs.MACHINE,
         detect=_one_port,
@@ -303,7 +303,7 @@ TRAPS = (
     ),
     Trap(
         id="network.server-speaks-mcp-only",
-        title="the embedding server serves MCP in place of its REST interface",
+        title="The embedding server serves MCP in place of its REST interface",
         severity=Severity.FAULT,
         needs=Needs.MACHINE,
         detect=_mcp_only,
@@ -315,7 +315,7 @@ TRAPS = (
     ),
     Trap(
         id="network.server-wants-token",
-        title="the embedding server wants a token that CPersona never sends",
+        title="The embedding server wants a token that CPersona never sends",
         severity=Severity.FAULT,
         needs=Needs.MACHINE,
         detect=_wants_token,
@@ -327,7 +327,7 @@ TRAPS = (
     ),
     Trap(
         id="network.container-binds-loopback",
-        title="an embedding server in a container that only its own container can reach",
+        title="An embedding server in a container that only its own container can reach",
         severity=Severity.FAULT,
         needs=Needs.MACHINE,
         detect=_container_loopback,
