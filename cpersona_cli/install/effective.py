@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ntpath
+import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath, PureWindowsPath
 
 from cpersona_cli.install.model import Environment, Place, System, Value
 from cpersona_cli.install.parse import Parsed, default_of, parse
@@ -173,8 +174,9 @@ def preview(values: Mapping[str, Effective]) -> int:
 
 
 def _ledger(values: Mapping[str, Effective], _release: str, system: System) -> Parsed:
-    path = PureWindowsPath if system == "windows" else PurePosixPath
-    return str(path(str(values["CPERSONA_DB_PATH"])).parent / "alias_ledger.json")
+    path = ntpath if system == "windows" else posixpath
+    folder: str = path.dirname(str(values["CPERSONA_DB_PATH"])) or "."
+    return str(path.join(folder, "alias_ledger.json"))
 
 
 def _retrieval(values: Mapping[str, Effective], _release: str, _system: System) -> Parsed:
