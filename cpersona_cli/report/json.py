@@ -25,8 +25,7 @@ def render(report: Report, _style: Style) -> str:
 
 def document(report: Report) -> Mapping[str, object]:
     """The fields of the document: those of every command, which the command's own never replace."""
-    return {
-        **report.payload,
+    common = {
         "schema": f"cpersona-cli/{report.command or 'none'}/1",
         "tool_version": __version__,
         "verdict": report.verdict,
@@ -47,6 +46,7 @@ def document(report: Report) -> Mapping[str, object]:
         "looked": report.looked,
         "next_command": report.next_command or None,
     }
+    return {**common, **{name: value for name, value in report.payload.items() if name not in common}}
 
 
 def place(where: Place | None) -> Mapping[str, object] | None:

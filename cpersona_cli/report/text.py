@@ -245,7 +245,7 @@ def _tally(group: Group, checks: Sequence[Check]) -> str:
 
 def _counts(report: Report) -> str:
     counts = report.counts
-    parts = [plural(counts["fault"], "fault"), plural(counts["warning"], "warning")]
+    parts = [plural(report.ran, "check"), plural(counts["fault"], "fault"), plural(counts["warning"], "warning")]
     if counts["hint"]:
         parts.append(plural(counts["hint"], "hint"))
     if counts["waived"]:
@@ -253,5 +253,5 @@ def _counts(report: Report) -> str:
     if counts["unknown"]:
         parts.append(f"{counts['unknown']} unknown")
     if counts["skipped"]:
-        parts.append(f"{plural(counts['skipped'], 'check')} not made")
+        parts.append(f"{counts['skipped']} not made")
     return ", ".join(parts)

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cpersona_cli.report.layout import Style, columns, flow, pad, wrap
+
+
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [("", 0), ("abc", 3), ("記憶", 4), ("e\u0301", 1), ("a記b", 4), ("ｆｕｌｌ", 8), ("…“”", 3)],
+)
+def test_columns(text: str, width: int) -> None:
+    assert columns(text) == width
+
+
+def test_pad_counts_columns() -> None:
+    assert pad("記憶", 6) == "記憶  "
+    assert pad("longer", 3) == "longer"
+
+
+def test_wrap_leaves_paths_and_quotes_whole() -> None:
+    text = 'see /a b/c d.json and run "x y z" now'
+    assert wrap(text, 12, ["/a b/c d.json"]) == ["see", "/a b/c d.json", "and run", '"x y z" now']
+    assert wrap(text, 12)[:2] == ["see /a b/c", "d.json and"]
+
+
+def test_a_quotation_longer_than_the_line_is_broken_like_prose() -> None:
+    assert wrap('"a b c d e f"', 6) == ['"a b c', 'd e f"']
+
+
+def test_wrap_counts_wide_characters() -> None:
+    assert wrap("記憶 記憶 記憶", 9) == ["記憶 記憶", "記憶"]
+
+
+def test_flow() -> None:
+    assert flow(["one", "two", "three"], 10) == ["one    two", "three"]
+    assert flow([], 10) == []
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zs", "Zl", "Zp"], exclude_characters='"`“'), min_size=1)
+
+
+@settings(deadline=None)
+@given(st.lists(WORDS, min_size=1), st.integers(1, 40))
+def test_wrapping_loses_and_breaks_no_word(words: list[str], width: int) -> None:
+    lines = wrap(" ".join(words), width)
+    assert " ".join(lines).split(" ") == words
+    assert all(columns(line) <= width or " " not in line for line in lines)
+
+
+def test_paint() -> None:
+    assert Style().paint("x", "red") == "x"
+    assert Style(color=True).paint("x", "red") == "\x1b[1;31mx\x1b[0m"
+    assert Style(color=True).paint("", "red") == ""
