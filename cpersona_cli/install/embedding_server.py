@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from cpersona_cli.install import compose
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Discovery, Environment, LaunchKind, Place, Registration
 
@@ -29,7 +30,6 @@ PROVIDER_WIDTHS: Mapping[str, int] = {
     "auto_bge_m3": 1024,
 }
 
-_COMPOSE_NAMES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 _LARGEST_FILE = 256 * 1024
 
 
@@ -239,78 +239,44 @@ def _from_compose(discovery: Discovery, machine: Machine) -> Iterator[EmbeddingS
     """Compose files in this folder and in the project folders of registrations."""
     projects = (entry.project for entry in discovery.registrations if entry.project is not None)
     for folder in dict.fromkeys((machine.cwd, *projects)):
-        for name in _COMPOSE_NAMES:
-            text = _text(folder / name)
-            if text is not None:
-                yield from _services(folder / name, text)
+        for name in compose.NAMES:
+            if _text(folder / name) is not None:
+                yield from _services(folder / name)
 
 
-def _services(path: Path, text: str) -> Iterator[EmbeddingServer]:
+def _services(path: Path) -> Iterator[EmbeddingServer]:
     """The services of a compose file whose image or command is the embedding server.
 
-    A reader of indentation, not of YAML: block style with scalar values, which is how these files are written. A
-    service it cannot follow (anchors, ``extends``, flow style, ``env_file``) is marked as not whole.
+    An image brings variables of its own, so an absent name proves nothing: none of them is ``whole``.
     """
-    for name, line, rows in _blocks(text):
-        keys = _keys(rows)
-        starts = " ".join(word for key in ("image", "command", "entrypoint") for word in keys.get(key, ()))
+    root, _ = compose.read(path)
+    services = None if root is None else root.get("services")
+    if services is None or not isinstance(services.value, dict):
+        return
+    for name, service in services.value.items():
+        starts = " ".join(_texts(service.get(key)) for key in ("image", "command", "entrypoint"))
         if "cembedding" not in starts:
             continue
-        block = keys.get("environment", [])
-        variables = {}
-        for item in block:
-            listed = item.startswith("- ")
-            left, separator, right = item.removeprefix("- ").strip().strip("\"'").partition("=" if listed else ":")
-            if separator:
-                variables[left.strip().strip("\"'")] = right.strip().strip("\"'")
+        held = (service.get(key) for key in ("stdin_open", "tty"))
         yield EmbeddingServer(
             title=f"service “{name}” of {path.name}",
-            place=Place(path, line),
+            place=Place(path, service.line),
             manner="compose",
-            variables=variables,
-            # An image brings variables of its own, so an absent name proves nothing.
+            variables=_environment(service.get("environment")),
             whole=False,
-            holds_stdin="|" in starts or any(keys.get(key, [""])[:1] == ["true"] for key in ("stdin_open", "tty")),
+            holds_stdin="|" in starts or any(node is not None and node.text == "true" for node in held),
             container=True,
         )
 
 
-def _blocks(text: str) -> Iterator[tuple[str, int, list[tuple[int, str]]]]:
-    """(name, line, indented rows) of each service."""
-    inside, depth = False, 0
-    current: tuple[str, int, list[tuple[int, str]]] | None = None
-    for number, raw in enumerate(text.splitlines(), 1):
-        row = re.sub(r"(^|\s)#.*$", "", raw.replace("\t", "  ")).rstrip()
-        if not row:
-            continue
-        indent = len(row) - len(row.lstrip())
-        if indent == 0:
-            if current is not None:
-                yield current
-            inside, depth, current = row == "services:", 0, None
-        elif inside:
-            depth = depth or indent
-            if indent <= depth:
-                if current is not None:
-                    yield current
-                current = (row.strip().rstrip(":").strip("\"'"), number, [])
-            elif current is not None:
-                current[2].append((indent, row.strip()))
-    if current is not None:
-        yield current
+def _texts(node: compose.Node | None) -> str:
+    """The words of a text or of a list of texts."""
+    if node is None:
+        return ""
+    return " ".join(item.text for item in node.value) if isinstance(node.value, list) else node.text
 
 
-def _keys(rows: list[tuple[int, str]]) -> dict[str, list[str]]:
-    """First-level keys of a service with the texts below or beside them."""
-    keys: dict[str, list[str]] = {}
-    level = rows[0][0] if rows else 0
-    current: list[str] = []
-    for indent, row in rows:
-        if indent <= level and not row.startswith("- "):
-            name, _, value = row.partition(":")
-            current = keys.setdefault(name.strip(), [])
-            if value.strip():
-                current.append(value.strip().strip("\"'"))
-        else:
-            current.append(row)
-    return keys
+def _environment(node: compose.Node | None) -> dict[str, str]:
+    if node is not None and isinstance(node.value, dict):
+        return {name: value.text for name, value in node.value.items() if value.value is not None}
+    return _assignments(item.text for item in node.value) if node is not None and isinstance(node.value, list) else {}

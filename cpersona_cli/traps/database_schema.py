@@ -13,6 +13,9 @@ from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Rep
 from cpersona_cli.traps.shell import word
 from cpersona_cli.traps.subject import server
 
+#: The schema of every release before 2.6.
+FIRST_LINE = min(RELEASES)
+
 _TEXT_TABLES = {"memories_fts": "memories", "episodes_fts": "episodes"}
 
 
@@ -22,7 +25,7 @@ def schema_of(version: str | None) -> int | None:
         return None
     written = [number for number, first in RELEASES.items() if not older(version, first)]
     # All of 2.4 wrote 13 as far as it was looked at, and its last releases only were.
-    return max(written, default=min(RELEASES))
+    return max(written, default=FIRST_LINE)
 
 
 def _by_release(facts: Facts) -> dict[str | None, list[Target]]:
@@ -75,8 +78,11 @@ def _older(facts: Facts) -> Iterator[Finding]:
     schema = reading.schema
     if schema is None:
         return
+    # From a schema of 2.5 to one of 2.6 there is no way back; version.migration says that one, louder.
     ahead = {
-        version: targets for version, targets in _by_release(facts).items() if (schema_of(version) or schema) > schema
+        version: targets
+        for version, targets in _by_release(facts).items()
+        if (schema_of(version) or schema) > schema > FIRST_LINE
     }
     if ahead:
         listed = "; ".join(f"{_labels(targets)} starts {version}" for version, targets in ahead.items())

@@ -1,13 +1,12 @@
-"""Vector search on the embedding server's own index, and the embedding server in CPersona's environment."""
+"""Vector search on the embedding server's own index."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from cpersona_cli.install.embedding_server import EmbeddingServer
-from cpersona_cli.install.model import Place
 from cpersona_cli.text import bare_url, safe
-from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Trap
+from cpersona_cli.traps.model import Facts, Finding, Needs, Severity, Trap
 from cpersona_cli.traps.network import split
 from cpersona_cli.traps.network_server import assign, found_at, is_for, starts
 from cpersona_cli.traps.repairs import remove_variable, set_variable
@@ -80,21 +79,6 @@ def _blobless(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _beside(facts: Facts) -> Iterator[Finding]:
-    version = server(facts).version
-    found = version.packages.get("cembedding")
-    if found is not None:
-        yield Finding(
-            about="cembedding",
-            place=Place(version.site) if version.site is not None else facts.target.registration.place,
-            measured=f"cembedding {found} is installed beside cpersona {version.version or '(version not told)'}",
-            repair=Repair(
-                prose="give each its own environment, then restart the client",
-                commands=("uv tool install cembedding[onnx]", "uv tool install cpersona@latest"),
-            ),
-        )
-
-
 TRAPS = (
     Trap(
         id="network.remote-route",
@@ -143,17 +127,5 @@ TRAPS = (
         repair="set EMBEDDING_INDEX_DB_PATH to an absolute path",
         source="the embedding server 0.9.1; the server's operations page",
         rows=("B34",),
-    ),
-    Trap(
-        id="network.embedding-server-beside",
-        title="The embedding server is installed in CPersona's own environment",
-        severity=Severity.WARNING,
-        needs=Needs.REGISTRATION,
-        detect=_beside,
-        expected="one environment for each",
-        costs="the embedding server holds the mcp library below 1.27, so an installer quietly picks cpersona 2.6.10",
-        repair="install each with uv tool (or uvx), never both into one environment",
-        source="measured with pip: requirements of cembedding 0.9.1 and cpersona 2.6.14",
-        rows=("B35",),
     ),
 )
