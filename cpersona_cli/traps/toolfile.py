@@ -61,6 +61,6 @@ def load(path: Path) -> ToolFile:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         found = re.search(r"\(at line (\d+), column \d+\)", str(error))
         reason = "nested too deep" if isinstance(error, RecursionError) else re.sub(r" \(at [^)]*\)$", "", str(error))
-        place = Place(file=path, line=int(found[1]) if found else None)
+        place = Place(file=path, line=int(found[1]) if found else content.text.rstrip("\n").count("\n") + 1)
         raise ToolFileError(f"{safe(str(place))}: this is not valid TOML: {safe(reason)}") from error
     return ToolFile(path=path, data=data, text=content.text)
