@@ -115,10 +115,10 @@ def always_loaded(machine: Machine) -> AlwaysLoaded:
 
 def blocks_of(text: str) -> tuple[Block, ...]:
     """The policy blocks in ``text``, in order. A block without END ends where the next one begins."""
-    lines = text.splitlines()
+    lines = text.split("\n")
     starts = [i for i, line in enumerate(lines) if _BEGIN.search(line)]
     found = []
-    for start, following in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, following in zip(starts, [*starts, len(lines)][1:], strict=True):
         end = next((i for i in range(start, following) if _END.search(lines[i])), None)
         last = following if end is None else end + 1
         found.append(_block(lines, start, last, closed=end is not None))

@@ -21,6 +21,9 @@ from cpersona_cli.install.model import DatabasePath, Environment, Place, Registr
 
 SideState = Literal["absent", "read", "broken", "unreadable", "unknown"]
 
+# JSON that is nested thousands of levels deep, or a number of thousands of digits.
+_TOO_MUCH = "nested too deeply, or a number too long, to be read"
+
 _PERMISSIONS = ("none", "read", "read-write")
 _CLIENT_KEYS = frozenset({"client_id", "token", "grants", "per_subject"})
 _ENFORCE = ("off", "warn", "reject")
@@ -142,9 +145,10 @@ def _acl(registration: Registration, environment: Environment, settings: Setting
             clients = _grants(json.loads(content.text), environment)
         except json.JSONDecodeError as error:
             problem, line = f"not valid JSON: {error.msg} at column {error.colno}", error.lineno
-        except (_RefusedError, RecursionError) as error:
-            problem = str(error)
-            line = error.line(content.text) if isinstance(error, _RefusedError) else None
+        except _RefusedError as error:
+            problem, line = str(error), error.line(content.text)
+        except (ValueError, RecursionError):
+            problem = _TOO_MUCH
         state = "broken" if problem else "read"
     return AccessTable(
         text=text,
@@ -274,7 +278,7 @@ def _toml(content: Content) -> tuple[dict[str, object], str, int | None]:
         return {}, content.problem, None
     try:
         data = tomllib.loads(content.text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         line = re.search(r"line (\d+)", str(error))
         return {}, f"not valid TOML: {error}", int(line[1]) if line else None
     problem, near = _context_problem(data)
@@ -359,8 +363,8 @@ def _ledger_problem(text: str) -> tuple[str, int | None]:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         return f"not valid JSON: {error.msg} at column {error.colno}", error.lineno
-    except RecursionError:
-        return "nested too deeply to be read", None
+    except (ValueError, RecursionError):
+        return _TOO_MUCH, None
     if not isinstance(data, dict) or data.get("version") != 1 or not isinstance(data.get("aliases"), dict):
         return 'expected {"version": 1, "aliases": {...}}', None
     for issuer, subjects in data["aliases"].items():

@@ -22,7 +22,8 @@ def _policy_missing(facts: Facts) -> Iterator[Finding]:
                 subject=registration.client_title,
                 about=client,
                 place=registration.place,
-                measured="no always-loaded instruction file holds a CPersona policy block",
+                measured="no always-loaded instruction file holds a CPersona policy block"
+                + "".join(f"; {f.path}: {f.problem}" for f in facts.instructions.of(client) if f.problem),
                 repair=Repair(prose=f"{_SKILL}; leave it out if you declined it on purpose"),
             )
 

@@ -30,9 +30,15 @@ def known(target: Target) -> str:
     """The release that would start. Raises ``CannotTellError`` where it cannot be told without starting it."""
     if target.version.version is not None:
         return target.version.version
-    if target.version.floating:
+    if fetches_newest(target):
         raise SkipError("no release is here yet: the first start fetches the newest")
     raise CannotTellError(f"{target.registration.label}: {target.version.evidence}")
+
+
+def fetches_newest(target: Target) -> bool:
+    """Whether nothing is installed or cached yet, so that the first start takes the newest release there is."""
+    version = target.version
+    return version.version is None and version.floating and target.registration.launch.kind is LaunchKind.UVX
 
 
 def _uv_tool(site: Path | None) -> bool:

@@ -10,6 +10,7 @@ from cpersona_cli.install.version import NEWEST_KNOWN, key, older
 from cpersona_cli.traps.database_schema import schema_of
 from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap
 from cpersona_cli.traps.shell import word
+from cpersona_cli.traps.version import fetches_newest
 
 _LENIENT = {"1", "yes", "on"}
 
@@ -22,7 +23,7 @@ def _mixed(facts: Facts) -> Iterator[Finding]:
     versions = {t.version.version: t for t in database.targets if t.version.version is not None}
     if len(versions) < 2:
         # releases that are not here yet will all be the newest one
-        if untold and (versions or not all(t.version.floating for t in untold)):
+        if untold and (versions or not all(fetches_newest(t) for t in untold)):
             raise CannotTellError(f"{untold[0].registration.label}: {untold[0].version.evidence}")
         return
     ordered = sorted(versions, key=lambda version: key(version) or ((0,), (0, 0), 0, 0))
