@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cpersona_cli.commands.catalogue import BY_ID, TRAPS, select
+from cpersona_cli.commands.catalogue import BY_ID, select
 from cpersona_cli.commands.errors import UsageError
 from cpersona_cli.report.model import Report, Section
 from cpersona_cli.text import nearest, safe
-from cpersona_cli.traps import RETIRED
 from cpersona_cli.traps.model import Group, Severity, Trap
+from cpersona_cli.traps.registry import ALL, RETIRED
 from cpersona_cli.words import COMMANDS, PLANNED
 
 
@@ -20,7 +20,7 @@ def listed(*, group: str | None = None, severity: str | None = None, command: st
     if command in PLANNED:
         raise UsageError(f"this release has no `{command}` yet")
     checked = _one_of("command", command, COMMANDS) != ["traps"]
-    traps = [trap for trap in TRAPS if trap.group in groups and trap.severity in severities and checked]
+    traps = [trap for trap in ALL if trap.group in groups and trap.severity in severities and checked]
     rows = [(trap.id, trap.title, str(trap.severity)) for trap in traps]
     return _report([Section(title="", rows=rows, verbosity=0)], traps)
 

@@ -6,20 +6,17 @@ from collections.abc import Iterable, Mapping
 
 from cpersona_cli.commands.errors import UsageError
 from cpersona_cli.text import nearest, safe
-from cpersona_cli.traps import ALL, RETIRED, waivers
 from cpersona_cli.traps.model import Group, Trap
+from cpersona_cli.traps.registry import ALL, RETIRED
 
-#: Every trap, those of a waivers file last.
-TRAPS: tuple[Trap, ...] = (*ALL, *(trap for trap in waivers.TRAPS if trap not in ALL))
-
-BY_ID: Mapping[str, Trap] = {trap.id: trap for trap in TRAPS}
+BY_ID: Mapping[str, Trap] = {trap.id: trap for trap in ALL}
 
 
 def select(names: Iterable[str]) -> Mapping[str, Trap]:
     """The traps that ids and groups name. Raises ``UsageError`` for a name that is neither, with the nearest one."""
     found: dict[str, Trap] = {}
     for name in names:
-        chosen = [trap for trap in TRAPS if name in {trap.id, str(trap.group)}]
+        chosen = [trap for trap in ALL if name in {trap.id, str(trap.group)}]
         if not chosen:
             raise UsageError(unknown(name))
         found.update((trap.id, trap) for trap in chosen)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cpersona_cli.commands.catalogue import BY_ID, TRAPS, select
+from cpersona_cli.commands.catalogue import BY_ID, select
 from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.commands.preferences import Preferences
 from cpersona_cli.install.clients import CLIENTS
@@ -21,6 +21,7 @@ from cpersona_cli.text import nearest, plural, redact, safe, tilde
 from cpersona_cli.traps import waivers
 from cpersona_cli.traps.gather import Selection, gather
 from cpersona_cli.traps.model import Facts, Finding, Group, Needs, Trap
+from cpersona_cli.traps.registry import ALL
 from cpersona_cli.traps.run import Check, State, run
 
 _NAME = "cpersona-cli doctor"
@@ -46,7 +47,7 @@ def examine(request: Request, machine: Machine | None = None, today: dt.date | N
     waived_by = _waivers(request.preferences)
     _check_clients(request.selection.clients)
     facts = _gather(request, machine or _machine())
-    made = run([trap for trap in TRAPS if trap.group is not Group.TOOL], facts, skip=skip)
+    made = run([trap for trap in ALL if trap.group is not Group.TOOL], facts, skip=skip)
     applied = waivers.apply(waived_by, made, BY_ID, day)
     own = [_unless_skipped(check, skip) for check in applied.checks] if waived_by else []
     checks = (*made, *own)

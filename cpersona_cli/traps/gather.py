@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from cpersona_cli.install.database import database_path
+from cpersona_cli.install.database_candidates import candidates
 from cpersona_cli.install.discover import discover, from_file, from_process
 from cpersona_cli.install.effective import effective
+from cpersona_cli.install.embedding_server import embedding_servers
 from cpersona_cli.install.environment import environments
+from cpersona_cli.install.instructions import AlwaysLoaded, always_loaded
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Discovery, Environment, Place, Registration, Status, Value
+from cpersona_cli.install.sidefiles import side_files
+from cpersona_cli.install.stray import stray
 from cpersona_cli.install.versions import server_version
 from cpersona_cli.store.inspect import read
 from cpersona_cli.store.reading import Reading
@@ -43,6 +48,11 @@ class Selection:
     before_first_start: bool = False
 
     @property
+    def pointed_at(self) -> bool:
+        """Whether single things were named, rather than the machine or a client of it."""
+        return bool(self.registrations or self.env or self.db is not None)
+
+    @property
     def only_database(self) -> bool:
         return self.db is not None and not (self.clients or self.registrations or self.env)
 
@@ -50,12 +60,12 @@ class Selection:
 def gather(selection: Selection, machine: Machine, deadline: float = DEADLINE) -> Facts:
     """Everything the traps may look at, within ``deadline`` seconds; what took longer is named in ``Facts.unfinished``.
 
-    Raises ``discover.SpecError`` when ``--registration`` names a file or an entry that is not there.
+    Raises ``BadSpecError`` when ``--registration`` names a file or an entry that is not there.
     """
     end = time.monotonic() + deadline
     found = _discovery(selection, machine)
     chosen = [r for r in found.registrations if _examined(r, selection)]
-    groups, missed = _concurrently(lambda r: _targets(r, selection, machine), chosen, end)
+    groups, missed = _concurrently(lambda r: _targets(r, selection, machine, end), chosen, end)
     targets = tuple(target for group in groups for target in group)
     by_path = _by_path(selection, targets)
     readings, unread = _concurrently(lambda p: _read(p, end), list(by_path), end)
@@ -68,8 +78,21 @@ def gather(selection: Selection, machine: Machine, deadline: float = DEADLINE) -
         targets=targets,
         databases=databases,
         before_first_start=selection.before_first_start,
+        embedding_servers=embedding_servers(found, machine, _surroundings(found, machine)),
+        # what a person left in a shell or told an agent says nothing about one file that was pointed at
+        stray=() if selection.pointed_at else stray(machine, _folders(found)),
+        instructions=AlwaysLoaded() if selection.pointed_at else always_loaded(machine),
         unfinished=(*(f"{r.label}: {why}" for r, why in missed), *(f"{p}: {why}" for p, why in unread)),
     )
+
+
+def _surroundings(found: Discovery, machine: Machine) -> dict[int, Environment]:
+    return {id(entry): environments(entry, machine)[-1] for entry in found.embedding_servers}
+
+
+def _folders(found: Discovery) -> tuple[Path, ...]:
+    """Where, beside the home, a ``.env`` meant for a registration might lie."""
+    return tuple(r.project for r in found.registrations if r.project is not None)
 
 
 def _discovery(selection: Selection, machine: Machine) -> Discovery:
@@ -95,22 +118,27 @@ def _examined(registration: Registration, selection: Selection) -> bool:
     )
 
 
-def _targets(registration: Registration, selection: Selection, machine: Machine) -> tuple[Target, ...]:
+def _targets(registration: Registration, selection: Selection, machine: Machine, end: float) -> tuple[Target, ...]:
     return tuple(
-        _target(registration, _with_database(environment, selection.db), machine)
+        _target(registration, _with_database(environment, selection.db), machine, end)
         for environment in environments(registration, machine)
     )
 
 
-def _target(registration: Registration, environment: Environment, machine: Machine) -> Target:
+def _target(registration: Registration, environment: Environment, machine: Machine, end: float) -> Target:
     version = server_version(registration, environment, machine)
     settings = effective(environment, version.version)
+    configured = settings["CPERSONA_DB_PATH"]
+    database = database_path(registration, configured, machine)
+    meant = (path for path in candidates(registration, configured, machine) if path.is_file())
     return Target(
         registration=registration,
         environment=environment,
         settings=settings,
         version=version,
-        database=database_path(registration, settings["CPERSONA_DB_PATH"], machine),
+        database=database,
+        files=side_files(registration, environment, settings, database, machine),
+        candidates=tuple(_read(path, end) for path in meant),
     )
 
 

@@ -148,7 +148,7 @@ class Facts:
     ``database`` are set for the traps that need them. ``embedding_servers`` are the starts of the reference embedding
     server that were found in client files, service units and compose files. ``stray`` are settings of the server found
     where no registration reads them: shell start files, ``.env``, this shell. ``instructions`` are the files that the
-    clients' agents read in every session.
+    clients' agents read in every session. ``unfinished`` names what could not be looked at in time, and why.
     """
 
     machine: Machine
@@ -159,6 +159,7 @@ class Facts:
     embedding_servers: tuple[EmbeddingServer, ...] = ()
     stray: tuple[Variable, ...] = ()
     instructions: AlwaysLoaded = field(default_factory=AlwaysLoaded)
+    unfinished: tuple[str, ...] = ()
     current: Target | Database | None = None
 
     @property
