@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from cpersona_cli.install import compose
+from cpersona_cli.install.bounded import line_of, read_bounded
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Discovery, Environment, LaunchKind, Place, Registration
 
@@ -105,14 +106,8 @@ def _from_client(entry: Registration, environment: Environment | None) -> Embedd
 
 def _text(path: Path) -> str | None:
     """The text of a small file that speaks of the embedding server, else None."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_LARGEST_FILE + 1)
-    except (OSError, ValueError):
-        return None
-    if len(data) > _LARGEST_FILE or b"cembedding" not in data:
-        return None
-    return data.decode("utf-8", "replace")
+    text = read_bounded(path, _LARGEST_FILE).text
+    return text if "cembedding" in text else None
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:
@@ -144,7 +139,7 @@ def _unit(path: Path, text: str) -> EmbeddingServer | None:
         if not equals or name.startswith(("#", ";")):
             continue
         if name == "ExecStart" and "cembedding" in value:
-            start, line = value, _line_of(text, "ExecStart")
+            start, line = value, line_of(text, "ExecStart") or 1
         elif name == "Environment":
             variables.update(_assignments(_words(value)))
         elif name == "EnvironmentFile":
@@ -170,13 +165,6 @@ def _unit(path: Path, text: str) -> EmbeddingServer | None:
     )
 
 
-def _line_of(text: str, word: str) -> int:
-    for number, row in enumerate(text.splitlines(), 1):
-        if row.strip().startswith(word):
-            return number
-    return 1
-
-
 def _words(text: str) -> list[str]:
     try:
         return shlex.split(text)
@@ -193,12 +181,10 @@ def _environment_file(folder: Path, named: str) -> dict[str, str] | None:
     """``NAME=VALUE`` lines, or None when the file cannot be read (``%h`` and the like are not followed)."""
     if not named or "%" in named:
         return None
-    try:
-        with (folder / named).open("rb") as stream:
-            text = stream.read(_LARGEST_FILE).decode("utf-8", "replace")
-    except (OSError, ValueError):
+    content = read_bounded(folder / named, _LARGEST_FILE)
+    if content.state != "read":
         return None
-    rows = (row.strip() for row in text.splitlines())
+    rows = (row.strip() for row in content.text.splitlines())
     pairs = (row.partition("=") for row in rows if row and not row.startswith(("#", ";")))
     return {name.strip(): value.strip().strip("\"'") for name, equals, value in pairs if equals}
 
@@ -227,7 +213,7 @@ def _from_agents(machine: Machine) -> Iterator[EmbeddingServer]:
         folder = agent.get("WorkingDirectory")
         yield EmbeddingServer(
             title=f"launch agent {path.name}",
-            place=Place(path, _line_of(text, "<key>ProgramArguments")),
+            place=Place(path, line_of(text, "<key>ProgramArguments")),
             manner="agent",
             variables={str(k): str(v) for k, v in block.items()} if isinstance(block, dict) else {},
             holds_stdin=any("|" in word for word in words),

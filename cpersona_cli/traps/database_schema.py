@@ -76,14 +76,10 @@ def _release_of(schema: int) -> str:
 def _older(facts: Facts) -> Iterator[Finding]:
     reading = readable(facts)
     schema = reading.schema
-    if schema is None:
-        return
-    # From a schema of 2.5 to one of 2.6 there is no way back; version.migration says that one, louder.
-    ahead = {
-        version: targets
-        for version, targets in _by_release(facts).items()
-        if (schema_of(version) or schema) > schema > FIRST_LINE
-    }
+    if schema is None or schema <= FIRST_LINE:
+        return  # from a schema of 2.5 there is no way back, and version.migration says that louder
+    by_release = _by_release(facts)
+    ahead = {version: targets for version, targets in by_release.items() if (schema_of(version) or schema) > schema}
     if ahead:
         listed = "; ".join(f"{_labels(targets)} starts {version}" for version, targets in ahead.items())
         numbers = max(schema_of(version) or schema for version in ahead)
