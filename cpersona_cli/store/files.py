@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -122,8 +123,6 @@ def may_write(path: Path) -> bool:
 
 def free_bytes(folder: Path) -> int | None:
     """Bytes this user may still write to the disk of ``folder``, or None where the system does not tell."""
-    import shutil  # noqa: PLC0415 - brings in compression modules that most runs never need
-
     try:
         return shutil.disk_usage(folder).free
     except (OSError, ValueError):

@@ -57,13 +57,15 @@ class Log:
     """The committed part of a write-ahead log.
 
     ``first`` and ``last`` are the change counters in its first and last copy of the database's first page, None where
-    it holds none. ``pages`` maps page numbers to the offset of their newest copy.
+    it holds none. ``size`` is the database's size in pages after the last commit, and ``pages`` maps page numbers to
+    the offset of their newest copy.
     """
 
     page_size: int
     frames: int
     first: int | None
     last: int | None
+    size: int
     pages: dict[int, int]
 
 
@@ -73,7 +75,7 @@ def read_log(wal: Path) -> Log | None:
     if len(head) < _LOG_HEADER or head[:3] != b"\x37\x7f\x06" or not _header_sums(head):
         return None
     (page_size,) = unpack_from(">I", head, 8)
-    frames, first, last = 0, None, None
+    frames, size, first, last = 0, 0, None, None
     pages: dict[int, int] = {}
     pending: dict[int, int] = {}
     counter: int | None = None
@@ -83,11 +85,11 @@ def read_log(wal: Path) -> Log | None:
         if committed:
             pages.update(pending)
             pending.clear()
-            frames = number
+            frames, size = number, committed
             if counter is not None:
                 first, last = counter if first is None else first, counter
                 counter = None
-    return Log(page_size, frames, first, last, pages) if frames else None
+    return Log(page_size, frames, first, last, size, pages) if frames else None
 
 
 def _header_sums(head: bytes) -> bool:
@@ -120,9 +122,9 @@ def why_stale(path: Path, wal: Path, *, in_use: bool) -> str:
     """Why the log at ``wal`` does not belong to the database at ``path``; empty when it may well. Raises ``OSError``.
 
     In WAL mode the main file changes only by checkpoints, so its change counter lies between the counter from which
-    the log started and the one it ends with; any other value means that one of the two was replaced. Where the
-    counters say nothing, a main file that is clearly newer than the log and differs from it was replaced as well,
-    unless the database is ``in_use``.
+    the log started and the one it ends with; any other value means that one of the two was replaced. A log without a
+    copy of the first page leaves the size of the database as it was. Where these say nothing, a main file that is
+    clearly newer than the log and differs from it was replaced as well, unless the database is ``in_use``.
     """
     main, log = parse(head_of(path, HEADER)), read_log(wal)
     if main is None or log is None:
@@ -134,6 +136,9 @@ def why_stale(path: Path, wal: Path, *, in_use: bool) -> str:
             return f"the database went on without it (change {main.changes}; the log ends at {log.last})"
         if main.changes < log.first - 1:
             return f"the database is older than it (change {main.changes}; the log begins at {log.first})"
+    elif main.pages != log.size:
+        # A change of size is always written to the first page.
+        return f"it was written for a database of {log.size} pages, this one has {main.pages}"
     age = path.stat().st_mtime - wal.stat().st_mtime
     if not in_use and age > _CHECKPOINT and _differs(path, wal, log):
         return f"the database was written {_span(age)} after it, and the two hold different pages"

@@ -35,7 +35,7 @@ def read(
     timeout: float = 2.0,
     mountinfo: str | None = None,
     system: System | None = None,
-    holders: Holders = live_holders,
+    holders: Holders | None = None,
 ) -> Reading:
     """Everything known of the database at ``path`` after at most about ``timeout`` seconds. Raises nothing.
 
@@ -64,10 +64,10 @@ def read(
     refused = _not_openable(reading)
     if refused is not None:
         return refused
-    found = holders(path)
-    own = os.getpid()
-    reading = replace(reading, holders=tuple(p for p in found or () if p.pid != own), holders_known=found is not None)
-    reading = _contents(reading, files.real_path(path), deadline)
+    real = files.real_path(path)
+    found = (holders or live_holders)(real)
+    reading = replace(reading, holders=found or (), holders_known=found is not None)
+    reading = _contents(reading, real, deadline)
     return replace(reading, conflicts=_copies(reading, deadline))
 
 

@@ -1,0 +1,20 @@
+"""What every test may use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.stores import copy_store, write_store
+
+
+@pytest.fixture(scope="session")
+def server_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed store written by the installed server; not to be changed."""
+    return write_store(tmp_path_factory.mktemp("written"))
+
+
+@pytest.fixture
+def store(server_store: Path, tmp_path: Path) -> Path:
+    """A copy of ``server_store`` to do anything with."""
+    return copy_store(server_store, tmp_path / "store")
