@@ -183,7 +183,8 @@ def _scalar(text: str) -> str | list[str] | None:
         if len(text) < 2 or not text.endswith('"'):
             return None
         body = text[1:-1]
-        return None if re.search(r"\\[^\\\"/]", body) else re.sub(r"\\(.)", r"\1", body)
+        plain = re.fullmatch(r'(?:[^\\"]|\\[\\"/])*', body)
+        return re.sub(r"\\(.)", r"\1", body) if plain else None
     if text[0] in "&*!|>{%@`?":
         return None
     return "" if text in {"null", "~", "Null", "NULL"} else text
@@ -191,12 +192,18 @@ def _scalar(text: str) -> str | list[str] | None:
 
 def _uncommented(line: str) -> str:
     """The line without its comment: a ``#`` at the start or behind a blank, outside quotes."""
-    quote = ""
-    for position, letter in enumerate(line):
+    position, quote = 0, ""
+    while position < len(line):
+        letter = line[position]
         if quote:
-            quote = "" if letter == quote else quote
+            escaped = (quote == '"' and letter == "\\") or (quote == letter == "'" and line[position + 1 :][:1] == "'")
+            if escaped:
+                position += 1
+            elif letter == quote:
+                quote = ""
         elif letter in "\"'" and (position == 0 or line[position - 1] in " [,:-"):
             quote = letter
         elif letter == "#" and (position == 0 or line[position - 1] in " \t"):
             return line[:position]
+        position += 1
     return line

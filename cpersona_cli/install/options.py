@@ -78,7 +78,10 @@ def leading(
         for position, letter in enumerate(word[1:], 2):
             short = f"-{letter}"
             if short not in valued:
-                pairs.append((short, None))
+                off = word[position:].startswith("=")  # ``-i=false``
+                pairs.append((short, word[position + 1 :] if off else None))
+                if off:
+                    break
                 continue
             inline = word[position:].removeprefix("=")
             if inline:

@@ -97,8 +97,10 @@ def _opened(folder: Path) -> list[tuple[str, str]] | None:
 
 
 def _same(link: tuple[str, str], names: set[str], wanted: set[tuple[int, int]]) -> bool:
-    """Whether a descriptor is one of the wanted files. Only those of the same name are looked at: a server in a
-    container has the file under another folder, and the device and inode still tell.
+    """Whether a descriptor is one of the wanted files.
+
+    Only those of the same name are looked at: a server in a container has the file under another folder, and the
+    device and inode still tell.
     """
     return link[1].rsplit("/", 1)[-1] in names and _identity(link[0]) in wanted
 

@@ -60,7 +60,7 @@ def requirement(text: str) -> Requirement:
 
 def normal(name: str) -> str:
     """A distribution's name in its normal form (``CPersona_CLI`` is ``cpersona-cli``)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return re.sub(r"[-_.]+", "-", name).strip("-").lower()
 
 
 def _from_source(text: str) -> Requirement:
