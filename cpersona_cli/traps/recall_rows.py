@@ -95,7 +95,7 @@ TRAPS = (
         expected="one CPERSONA_MAX_CONTENT_LENGTH for all clients of a database, above its longest memory",
         costs="check_health(fix=true) from that client cuts longer memories for good",
         repair="set the same length everywhere, and never let the client with the lower one repair anything",
-        source="checks.oversized_content; the default was 2000 before 2.5.5 and is 16000 since",
+        source="checks.oversized_content; the default was 2000 through 2.5.4a1 and is 16000 since",
         rows=("F9",),
     ),
     Trap(

@@ -65,7 +65,7 @@ def _consequences(versions: Mapping[str, Target]) -> list[str]:
             found[f"{low} takes {', '.join(lenient)} for off, {high} takes it for on"] = None
         if older(low, "2.6.0a7") and not older(high, "2.6.0a7"):
             found[f"{low} halves the score of memories older than the newest episode, {high} does not"] = None
-        if older(low, "2.5.5") and not older(high, "2.5.5"):
+        if older(low, "2.5.4a2") and not older(high, "2.5.4a2"):
             found[f"{low} keeps 2000 characters of a memory and its repairs cut the longer ones of {high} for good"] = (
                 None
             )
