@@ -21,7 +21,7 @@ def listed(*, group: str | None = None, severity: str | None = None, command: st
         raise UsageError(f"this release has no `{command}` yet")
     checked = _one_of("command", command, COMMANDS) != ["traps"]
     traps = [trap for trap in ALL if trap.group in groups and trap.severity in severities and checked]
-    rows = [(trap.id, trap.title, str(trap.severity)) for trap in traps]
+    rows = [(f"{trap.severity:<8} {trap.id}", trap.title, "") for trap in traps]
     return _report([Section(title="", rows=rows, verbosity=0)], traps)
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import datetime as dt
 import shlex
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cpersona_cli.commands.catalogue import BY_ID, select
 from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.commands.preferences import Preferences
-from cpersona_cli.install.clients import CLIENTS
 from cpersona_cli.install.discover import BadSpecError
 from cpersona_cli.install.machine import Machine, this_machine
 from cpersona_cli.report import inventory
 from cpersona_cli.report.model import FailOn, Report, Section, Waived
-from cpersona_cli.text import nearest, plural, redact, safe, tilde
+from cpersona_cli.store.reading import State as StoreState
+from cpersona_cli.text import plural, redact, tilde
 from cpersona_cli.traps import waivers
 from cpersona_cli.traps.gather import Selection, gather
 from cpersona_cli.traps.model import Facts, Finding, Group, Needs, Trap
@@ -45,7 +45,6 @@ def examine(request: Request, machine: Machine | None = None, today: dt.date | N
     required = _required(request.require)
     day = today or dt.datetime.now().astimezone().date()
     waived_by = _waivers(request.preferences)
-    _check_clients(request.selection.clients)
     facts = _gather(request, machine or _machine())
     made = run([trap for trap in ALL if trap.group is not Group.TOOL], facts, skip=skip)
     applied = waivers.apply(waived_by, made, BY_ID, day)
@@ -98,15 +97,6 @@ def _waivers(preferences: Preferences) -> tuple[waivers.Waiver, ...]:
     return waivers.read(Path(path)) if path else ()
 
 
-def _check_clients(names: Iterable[str]) -> None:
-    known = list(CLIENTS)
-    for name in names:
-        if name not in known:
-            near = nearest(name, known, 3)
-            hint = f"did you mean {near}? " if near else ""
-            raise UsageError(f"unknown client {safe(name, 60)!r}; {hint}The clients are {', '.join(known)}.")
-
-
 def _skip(request: Request) -> Callable[[Trap], str]:
     """The reason not to make a check. ``--only`` leaves the checks of the waivers file alone."""
     only, left_out = select(request.only), select(request.preferences.words("skip"))
@@ -143,6 +133,9 @@ def _unmet(required: Sequence[str], checks: Sequence[Check]) -> list[str]:
 def _unsettled(request: Request, facts: Facts) -> list[str]:
     """Why there can be no verdict even if every check that was made is content."""
     sentences = [*facts.unfinished]
+    if request.selection.db is not None and not request.selection.before_first_start:
+        absent = {StoreState.MISSING, StoreState.NO_FOLDER}
+        sentences += [f"{d.path}: there is no such database" for d in facts.databases if d.reading.state in absent]
     if facts.targets or facts.databases or facts.unfinished:
         return sentences
     if facts.registrations:

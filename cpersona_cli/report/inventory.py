@@ -30,10 +30,13 @@ def headline(facts: Facts) -> str:
 
 
 def payload(facts: Facts) -> Mapping[str, object]:
-    """The fields ``registrations`` and ``databases`` of a document."""
+    """The fields ``registrations``, ``databases`` and ``searched`` of a document."""
     return {
         "registrations": [_registration(entry, _targets(facts, entry)) for entry in facts.registrations],
         "databases": [_database(database) for database in facts.databases],
+        "searched": [
+            {"client": looked.client, "path": looked.path, "state": looked.state} for looked in facts.discovery.looked
+        ],
     }
 
 
@@ -43,13 +46,23 @@ def sections(facts: Facts) -> Iterator[Section]:
         yield Section(title="registrations", rows=[_row(facts, entry) for entry in facts.registrations], verbosity=0)
     if facts.databases:
         yield Section(title="databases", rows=[_database_row(database) for database in facts.databases], verbosity=0)
-    for target in facts.targets:
-        title = f"settings of {target.registration.label}{_assumption(target)}"
-        given = [value for value in target.settings.values.values() if value.text is not None]
-        evidence = ("server version", target.version.version or "unknown", target.version.evidence)
-        yield Section(title=title, rows=[evidence, *(_setting_row(value) for value in given)])
-        rest = [value for value in target.settings.values.values() if value.text is None and not _empty(value)]
-        yield Section(title=f"{title}: defaults", rows=[_setting_row(value) for value in rest], verbosity=2)
+    for entry in facts.registrations:
+        targets = _targets(facts, entry)
+        known: set[tuple[str, str, str]] = set()
+        for target in targets:
+            title = f"settings of {entry.label}{_assumption(target)}"
+            evidence = ("server version", target.version.version or "unknown", target.version.evidence)
+            given = [_setting_row(value) for value in target.settings.values.values() if value.text is not None]
+            # Of a second assumption about the environment, only what it changes.
+            rows = [row for row in (evidence, *given) if row not in known]
+            known.update(rows)
+            if rows:
+                yield Section(title=title, rows=rows)
+        values = targets[0].settings.values.values() if targets else ()
+        rest = [value for value in values if value.text is None and not _empty(value)]
+        if rest:
+            rows = [_setting_row(value) for value in rest]
+            yield Section(title=f"settings of {entry.label}: defaults", rows=rows, verbosity=2)
 
 
 def _targets(facts: Facts, entry: Registration) -> Sequence[Target]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 
 from cpersona_cli.install.model import Place
 from cpersona_cli.report.layout import Style, columns, flow, pad, wrap
@@ -16,6 +15,7 @@ _TEXT_LIMIT = 4000  # characters of one field; foreign parts were cut far earlie
 _LEFT = 9  # columns of the word a block starts with
 _LABEL = 13  # where the text of a labelled line starts
 _NARROWEST = 40
+_REASONS = 3  # for checks that were not made, without -v
 
 _COLORS = {Severity.FAULT: "red", Severity.WARNING: "yellow", Severity.HINT: "blue"}
 _VERDICTS = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.UNKNOWN: "yellow"}
@@ -86,7 +86,7 @@ class _Text:
         return f"cpersona-cli {self.report.command}".rstrip()
 
     def _header(self) -> str:
-        elapsed = f"{self.report.elapsed:.1f} s"
+        elapsed = f"{self.report.elapsed:.{1 if self.report.elapsed >= 1 else 2}f} s"
         parts = (self.style.paint(self._name(), "bold"), self._clean(self.report.headline), elapsed)
         return "    ".join(part for part in parts if part)
 
@@ -162,13 +162,22 @@ class _Text:
                 yield " " * first + self.style.paint(where, "dim")
 
     def _skipped(self) -> Iterator[str]:
-        skipped = sorted((c for c in self.report.checks if c.state is State.SKIPPED), key=lambda check: check.reason)
-        for reason, group in groupby(skipped, key=lambda check: check.reason):
-            checks = list(group)
+        """The checks that were not made, by reason; the frequent reasons alone unless all are asked for."""
+        by_reason: dict[str, list[Check]] = {}
+        for check in self.report.checks:
+            if check.state is State.SKIPPED:
+                by_reason.setdefault(check.reason, []).append(check)
+        reasons = sorted(by_reason.items(), key=lambda item: -len(item[1]))
+        shown = reasons if self.style.verbose else reasons[:_REASONS]
+        for reason, checks in shown:
             text = f"{plural(len(checks), 'check')}: {reason}"
             if self.style.verbose:
                 text += f" ({', '.join(check.trap.id for check in checks)})"
             yield from self._titled("not made", "dim", text)
+        rest = sum(len(checks) for _, checks in reasons[len(shown) :])
+        if rest:
+            count = plural(len(reasons) - len(shown), "other reason")
+            yield from self._titled("not made", "dim", f"{plural(rest, 'check')} for {count} (-v tells)")
 
     def _groups(self) -> Iterable[str]:
         by_group: dict[Group, list[Check]] = {}
