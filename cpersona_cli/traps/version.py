@@ -250,7 +250,7 @@ TRAPS = (
         costs="cembedding needs mcp below 1.27, so the installer silently takes an older cpersona",
         repair="install them apart",
         source="measured: pip install cpersona cembedding gives cpersona 2.6.10",
-        rows=("H7",),
+        rows=("B35", "H7"),
     ),
     Trap(
         id="version.script-owner",

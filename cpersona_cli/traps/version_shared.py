@@ -9,9 +9,11 @@ from cpersona_cli.install.settings import Kind
 from cpersona_cli.install.version import NEWEST_KNOWN, key, older
 from cpersona_cli.traps.database_schema import schema_of
 from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap
+from cpersona_cli.traps.recall import number
 from cpersona_cli.traps.shell import word
 from cpersona_cli.traps.version import fetches_newest
 
+_CAP, _PENALTY = "CPERSONA_MAX_CONTENT_LENGTH", "CPERSONA_EPISODE_PENALTY_ENABLED"
 _LENIENT = {"1", "yes", "on"}
 
 
@@ -56,19 +58,24 @@ def _consequences(versions: Mapping[str, Target]) -> list[str]:
                 f"{high} turns the database into schema {schema_of(high)}; {low} knows {schema_of(low)} and goes on "
                 "with only a warning in its log, and a backup is the only way back"
             ] = None
+        mine, theirs = versions[low].settings, versions[high].settings
         lenient = [
             f"{setting.name}={setting.text}"
-            for setting in versions[low].settings.values.values()
-            if setting.setting.kind is Kind.BOOL and (setting.text or "").strip().lower() in _LENIENT
+            for name, setting in mine.values.items()
+            if setting.setting.kind is Kind.TRUE_ONLY
+            and (setting.text or "").strip().lower() in _LENIENT
+            and name in theirs
+            and theirs[name].setting.kind is Kind.BOOL
         ]
-        if older(low, "2.6.11") and not older(high, "2.6.11") and lenient:
+        if lenient:
             found[f"{low} takes {', '.join(lenient)} for off, {high} takes it for on"] = None
-        if older(low, "2.6.0a7") and not older(high, "2.6.0a7"):
+        if mine[_PENALTY].value is True and theirs[_PENALTY].value is False:
             found[f"{low} halves the score of memories older than the newest episode, {high} does not"] = None
-        if older(low, "2.5.4a2") and not older(high, "2.5.4a2"):
-            found[f"{low} keeps 2000 characters of a memory and its repairs cut the longer ones of {high} for good"] = (
-                None
-            )
+        cap, wider = number(mine[_CAP]), number(theirs[_CAP])
+        if 0 < cap < wider:
+            found[
+                f"{low} keeps {cap} characters of a memory, and its repairs cut the longer ones of {high} for good"
+            ] = None
     return list(found) or ["two releases work on one database and may disagree on its rows"]
 
 
