@@ -61,13 +61,11 @@ def from_file(machine: Machine, spec: str) -> Discovery:
 
     Without a name, the entries that are CPersona; with one, the entries of that name, whatever they start. What only
     other files could tell (precedence, approval, trust) is not judged. Raises ``BadSpecError`` when the file cannot
-    be had or holds no such entry.
+    be had or holds no such entry; of a broken file the faults are returned instead.
     """
     path, name = _split(machine, spec)
     shelf = Shelf()
     document = shelf.read(path, "toml" if path.suffix.lower() == ".toml" else "jsonc")
-    if document.state == "absent":
-        raise BadSpecError(f"there is no file {path}")
     if document.state == "unreadable":
         raise BadSpecError(f"{path} cannot be read: {document.problems[0].detail}")
     client, file = identify(machine, path, document.root)
@@ -78,7 +76,7 @@ def from_file(machine: Machine, spec: str) -> Discovery:
         mine += claude.local_entries(client, file, document)
     if name:
         chosen = [entry for entry in mine if entry.name == name]
-        if not chosen:
+        if not chosen and document.state == "read":
             raise BadSpecError(f"{path} has no entry “{safe(name)}”; {_names(mine)}")
         return Discovery(tuple(registration(entry, machine) for entry in chosen), tuple(shelf.looked))
     found = _discovery(mine, shelf, machine, [])

@@ -40,7 +40,7 @@ class _Frame:
 
     node: Node
     opener: str
-    key: str | None = None
+    key: str = ""  # of the member being read
     key_at: int = 0
     comma_at: int = -1  # the last comma, while nothing has followed it
 
@@ -232,7 +232,7 @@ def _value(reader: _Reader, stack: list[_Frame], roots: list[Node]) -> None:
     """Read the value that begins here and hang it into the innermost open container, or make it the root."""
     frame = stack[-1] if stack else None
     at, char = reader.at, reader.text[reader.at]
-    key_at = frame.key_at if frame and frame.key is not None else at
+    key_at = frame.key_at if frame and frame.opener == "{" else at
     node: Node
     if char in _CLOSER:
         reader.at += 1
@@ -243,9 +243,8 @@ def _value(reader: _Reader, stack: list[_Frame], roots: list[Node]) -> None:
         roots.append(node)
     elif isinstance(frame.node.value, list):
         frame.node.value.append(node)
-    elif isinstance(frame.node.value, dict) and frame.key is not None:
-        frame.node.value[frame.key] = node
-        frame.key = None
+    else:
+        frame.node.members[frame.key] = node
     if char in _CLOSER:
         stack.append(_Frame(node, char))
 
@@ -292,12 +291,8 @@ def _name(reader: _Reader, frame: _Frame) -> bool:
         reader.syntax(reader.at, "“:” is missing after the name")
     if char and char in ",}]":
         reader.syntax(reader.at, f"the value of “{_short(frame.key)}” is missing")
-        frame.key = None
         return False
-    if not char:
-        frame.key = None
-        return False
-    return True
+    return bool(char)
 
 
 def _close(reader: _Reader, stack: list[_Frame], char: str) -> None:

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from cpersona_cli.install.model import ProblemKind
 from cpersona_cli.install.tree import Fault, Node
@@ -174,13 +175,10 @@ def _header(
     """The table a header opens; read up to its closing bracket."""
     parts: list[str] = []
     brackets = 1
-    for kind, word, _ in tokens:
+    for kind, word, _ in takewhile(lambda token: token[1] != "]", tokens):
         if kind in ("word", "text"):
             parts.append(_unquoted(word))
-        elif word == "[":
-            brackets += 1
-        elif word == "]":
-            break
+        brackets += word == "["
     path: Path = ()
     for depth, part in enumerate(parts):
         path = (*path, part)
@@ -196,14 +194,7 @@ def _header(
 
 
 def _unquoted(word: str) -> str:
-    if word[0] == "'":
-        return word.strip("'")
-    if word[0] == '"':
-        try:
-            return str(tomllib.loads(f"k = {word}")["k"])
-        except tomllib.TOMLDecodeError:
-            return word
-    return word
+    return str(tomllib.loads(f"k = {word}")["k"]) if word[0] in "\"'" else word
 
 
 def _tree(data: Mapping[str, object], found: Mapping[Path, tuple[int, int]]) -> Node:

@@ -333,9 +333,10 @@ def test_a_bad_spec_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_broken_file_is_shown_instead_of_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", '{"mcpServers": {"notes": {"command": "no')
-    found = from_file(machine(tmp_path), str(path))
-    assert found.registrations == ()
-    assert [looked.state for looked in found.looked] == ["broken"]
+    for spec in (str(path), f"{path}:memory"):
+        found = from_file(machine(tmp_path), spec)
+        assert found.registrations == ()
+        assert [looked.state for looked in found.looked] == ["broken"]
 
 
 def test_this_process_is_one_registration(tmp_path: Path) -> None:

@@ -197,8 +197,10 @@ def test_a_file_without_permission_is_named() -> None:
         # The child gives its rights away only after the imports: another user may not reach this interpreter's files.
         code = (
             "import os, sys; from pathlib import Path; from cpersona_cli.install.documents import read\n"
-            "os.geteuid() or os.setuid(65534)\n"
-            "document = read(Path(sys.argv[1]), 'json'); print(document.state, document.problems[0].detail)"
+            "mine = os.geteuid()\n"
+            "if mine == 0: os.seteuid(65534)\n"
+            "document = read(Path(sys.argv[1]), 'json'); print(document.state, document.problems[0].detail)\n"
+            "os.seteuid(mine)"
         )
         root = Path(__file__).parents[2]
         ran = subprocess.run(
