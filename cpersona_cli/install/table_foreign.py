@@ -136,7 +136,7 @@ def _nobody(name: str, meant: str, note: str, *, removed: str = "", secret: bool
     return text(name, note, reader=Reader.NOBODY, since="", instead=meant, removed=removed, secret=secret)
 
 
-_SIBLING = "a name of the other programs' kind that this server never had"
+_SIBLING = "never was a name of this server"
 _FORMER = "of an earlier host program; the server has no language model of its own"
 _BUNDLED = "stood in a bundled library until 2.5.1 and was never used by the server"
 

@@ -27,7 +27,7 @@ STORAGE: tuple[Setting, ...] = (
     text("CPERSONA_EXPORT_DIR", "when set, exports and imports outside of this folder are refused"),
     integer("CPERSONA_MAX_IMPORT_BYTES", "size of the largest file import_memories reads", 104857600, since="2.5.0"),
     switch("CPERSONA_FTS_ENABLED", "word search", default=True),
-    switch("CPERSONA_TASK_QUEUE_ENABLED", "background work: summaries, blocks, indexes", default=True),
+    switch("CPERSONA_TASK_QUEUE_ENABLED", "background work: profiles, episodes, blocks, index files", default=True),
     integer("CPERSONA_TASK_MAX_RETRIES", "attempts at one piece of background work", 3),
     integer("CPERSONA_TASK_RETRY_DELAY", "seconds between them", 30),
     switch("CPERSONA_BLOCK_BUILD_ENABLED", "cut memories into blocks and embed these too", default=True, since="2.6.0"),

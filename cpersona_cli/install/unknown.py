@@ -83,6 +83,8 @@ def _guess(upper: str) -> tuple[str, str]:
     if PREFIX + upper in BY_NAME:
         return PREFIX + upper, f"the prefix {PREFIX} is missing"
     if (near := nearest(upper, _all_names())) is not None:
+        if near in BY_ALIAS:
+            return BY_ALIAS[near].name, f"no release reads this name; {near} is a second name of {BY_ALIAS[near].name}"
         return near, "no release reads this name"
     bare = upper.removeprefix(PREFIX)
     row = BY_NAME.get(bare)
