@@ -139,7 +139,7 @@ def _wrong_key(facts: Facts) -> Iterator[Finding]:
     for registration in facts.registrations:
         if with_status(registration, Status.IGNORED, "key"):
             client = CLIENTS.get(registration.client)
-            key = client.key if client else "mcpServers"
+            key = (client.key if client else "") or "mcpServers"
             edit = f"[mcp_servers.{registration.name}]" if registration.client == "codex" else f'"{key}": {{'
             yield Finding(
                 subject=registration.label,
