@@ -12,6 +12,9 @@ FOREIGN_LIMIT = 300
 # C0 and C1 controls, bidirectional marks, and separators that some terminals treat as a line end.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
+# A user name and password in an address so malformed that its parts cannot be told by the rules.
+_USERINFO = re.compile(r"^((?:[^/@]*?/{1,3})?)[^/]*@")
+
 
 def distance(left: str, right: str, limit: int = 3) -> int:
     """Levenshtein distance between two words, or ``limit + 1`` when it is larger than ``limit``."""
@@ -62,9 +65,9 @@ def bare_url(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return re.sub(r"//[^/@]*@", "//", re.split("[?#]", url, maxsplit=1)[0])
+        return _USERINFO.sub(r"\1", re.split("[?#]", url, maxsplit=1)[0])
     host = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+    return _USERINFO.sub(r"\1", urlunsplit((parts.scheme, host, parts.path, "", "")))
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
@@ -141,20 +141,19 @@ def loopback(host: str) -> bool:
 
 def private(host: str) -> bool:
     """Whether ``host`` is this machine or stands in a private network, so no public service."""
-    if loopback(host) or "." not in host or host.endswith((".local", ".lan", ".internal", ".home.arpa")):
-        return True
-    return _is_ip(host) and ip_address(host).is_private
+    if _is_ip(host):
+        return ip_address(host).is_private
+    return "." not in host or host.endswith((".local", ".lan", ".internal", ".home.arpa"))
 
 
 def set_path(facts: Facts, endpoint: Address, path: str) -> Repair:
-    """The same address with another path; a query or password that is not shown is to be kept by hand."""
-    value = endpoint.with_path(path)
-    repair = set_variable(facts.target.registration, endpoint.setting.name, value, at=endpoint.setting.place)
-    if not (endpoint.parts.query or "@" in endpoint.parts.netloc):
+    """The same address with another path."""
+    return set_address(facts, endpoint.setting, endpoint.with_path(path))
+
+
+def set_address(facts: Facts, setting: Effective, value: str) -> Repair:
+    """Write an address anew; a user name, password or query, which is not shown, is to be kept by hand."""
+    repair = set_variable(facts.target.registration, setting.name, value, at=setting.place)
+    if bare_url(str(setting.text)) == setting.text:
         return repair
-    return Repair(
-        prose=f"{repair.prose} (keep the user name and the part after “?” as they are)",
-        commands=repair.commands,
-        edit=repair.edit,
-        place=repair.place,
-    )
+    return replace(repair, prose=f"{repair.prose} (keep a user name and what follows “?” as they are)")

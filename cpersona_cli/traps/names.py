@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from cpersona_cli.install.effective import Effective
 from cpersona_cli.install.settings import Reader
@@ -80,12 +81,8 @@ def _mode_unsupported(facts: Facts) -> Iterator[Finding]:
         repair = set_variable(registration, found.name, meant, at=found.place)
     else:
         general = set_variable(registration, found.name, "http", at=found.place)
-        repair = Repair(
-            prose=f"{general.prose} (http for an embedding server of your own, api for a service, none for neither)",
-            commands=general.commands,
-            edit=general.edit,
-            place=general.place,
-        )
+        choice = "http for an embedding server of your own, api for a service, none for neither"
+        repair = replace(general, prose=f"{general.prose} ({choice})")
     guess = f"; “{meant}” is meant" if meant else ""
     yield Finding(
         about=MODE,
@@ -198,11 +195,7 @@ def _alias_shadowed(facts: Facts) -> Iterator[Finding]:
 def _one_name(target: Target, found: Effective, alias: str) -> Repair:
     place = target.environment.values[alias].place
     repair = remove_variable(target.registration, alias, at=place)
-    return Repair(
-        prose=f"{repair.prose} (if its value is the one you want, give it to {found.name} first)",
-        commands=repair.commands,
-        place=place,
-    )
+    return replace(repair, prose=f"{repair.prose} (if its value is the one you want, give it to {found.name} first)")
 
 
 def _empty_alias(facts: Facts) -> Iterator[Finding]:

@@ -89,7 +89,7 @@ def _embedding_server_names(target: Target) -> Iterator[Finding]:
                 place=at,
                 measured=f"{name} is set, which only the embedding server reads",
                 repair=rename_variable(target.registration, name, prefixed, at=at)
-                if prefixed in BY_NAME and not target.settings[prefixed].given
+                if prefixed in target.settings and not target.settings[prefixed].given
                 else remove_variable(target.registration, name, at=at),
             )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from cpersona_cli.install.effective import Effective
 from cpersona_cli.text import bare_url, safe
@@ -14,13 +15,14 @@ from cpersona_cli.traps.address import (
     loopback,
     port_too_large,
     private,
+    set_address,
     set_path,
     unusable,
     used,
 )
-from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap
+from cpersona_cli.traps.model import Facts, Finding, Needs, Severity, Target, Trap
 from cpersona_cli.traps.names import API_URL, KEY, MODE, MODEL, URL, mode, reference_url
-from cpersona_cli.traps.repairs import set_variable, set_variables
+from cpersona_cli.traps.repairs import set_variables
 
 _OLLAMA_PORT = 11434
 _LM_STUDIO_PORT = 1234
@@ -45,14 +47,14 @@ def _unusable(facts: Facts) -> Iterator[Finding]:
         about=found.setting.name,
         place=found.place,
         measured=f"{found.name} {why}: {safe(bare_url(str(found.text)), 120)}",
-        repair=set_variable(facts.target.registration, found.name, _mended(facts.target, found), at=found.place),
+        repair=set_address(facts, found, _mended(facts.target, found)),
     )
 
 
 def _mended(target: Target, found: Effective) -> str:
     """The address as it was most likely meant, else the usual one of the mode."""
     text = re.sub(r"[\s\x00-\x1f\x7f]", "", str(found.text)).strip("\"'`“”\ufeff\u200b")
-    text = re.sub(r"^(https?):?/*", r"\1://", text, flags=re.IGNORECASE)
+    text = re.sub(r"^(https?):?/{0,2}", r"\1://", text, flags=re.IGNORECASE)
     if not re.match(r"https?://", text, re.IGNORECASE) and re.match(r"[\w.-]+:\d+(/|$)|localhost(/|$)", text):
         text = f"http://{text}"
     text = re.sub(r"(?<=:)[\dOoIl]{2,5}(?=/|$)", lambda m: m.group().translate(_DIGITS), text)
@@ -74,7 +76,7 @@ def _port(facts: Facts) -> Iterator[Finding]:
         about=found.setting.name,
         place=found.place,
         measured=f"{found.name}={safe(bare_url(text), 120)}",
-        repair=set_variable(facts.target.registration, found.name, mended, at=found.place),
+        repair=set_address(facts, found, mended),
     )
 
 
@@ -154,12 +156,7 @@ def _wrong_api(facts: Facts) -> Iterator[Finding]:
         about=URL,
         place=endpoint.setting.place,
         measured=f"{endpoint.shown} is {kind}, which does not understand what http mode sends",
-        repair=Repair(
-            prose=f"{repair.prose}; remove {endpoint.setting.name}",
-            commands=repair.commands,
-            edit=repair.edit,
-            place=repair.place,
-        ),
+        repair=replace(repair, prose=f"{repair.prose}; remove {endpoint.setting.name}"),
     )
 
 

@@ -235,16 +235,16 @@ def _refused(facts: Facts) -> Iterator[Finding]:
     target = server(facts)
     told: set[str] = set()
     for refusal in refusals(target.settings, target.version.version):
-        name = refusal.settings[0]
-        found = target.settings[name]
-        if name in _REFUSED_ELSEWHERE or name in told:
-            continue
+        given = [name for name in refusal.settings if target.settings[name].given]
+        if not given or given[0] in told or refusal.settings[0] in _REFUSED_ELSEWHERE:
+            continue  # with none given it only follows from another refusal
+        name, found = given[0], target.settings[given[0]]
         told.add(name)
         yield Finding(
             about=name,
             place=found.place,
             measured=refusal.sentence,
-            repair=remove_variable(target.registration, found.name or name, at=found.place),
+            repair=remove_variable(target.registration, found.name, at=found.place),
         )
 
 

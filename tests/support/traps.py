@@ -19,14 +19,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from cpersona_cli.install.environment import environments
-
 import cpersona_cli.traps
+from cpersona_cli.install.database import database_path
 from cpersona_cli.install.effective import effective
 from cpersona_cli.install.embedding_server import EmbeddingServer
+from cpersona_cli.install.environment import environments
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import (
-    DatabasePath,
     Discovery,
     Launch,
     LaunchKind,
@@ -129,11 +128,6 @@ def registration(
 
 def targets(entry: Registration, *, version: str | None = "2.6.14", machine: Machine = MACHINE) -> tuple[Target, ...]:
     """``entry`` as its client would start it: one target, or two where the inherited environment is not known."""
-    try:
-        from cpersona_cli.install.database import database_path
-    except ImportError:
-        def database_path(registration, setting, machine):
-            return DatabasePath(str(setting), setting.place, Path(str(setting)))
     release = ServerVersion(version=version, evidence="a test says so" if version else "the version was not told")
     found = []
     for environment in environments(entry, machine):

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from support.cases_names import GOOD, MODE, REMOTE, URL
+from support.traps import MACHINE, UVX, docker, facts
+
+from cpersona_cli.install.model import Environment, Launch, LaunchKind
+from cpersona_cli.traps.model import Facts, SkipError, Target
+from cpersona_cli.traps.subject import own, server, unless_set_elsewhere, written
+
+
+def target(known: Facts) -> Target:
+    return known.target
+
+
+@pytest.mark.parametrize("kind", [LaunchKind.REMOTE, LaunchKind.PROXY])
+def test_a_server_started_elsewhere_is_no_subject(kind: LaunchKind) -> None:
+    with pytest.raises(SkipError, match="started elsewhere"):
+        server(facts({}, launch=Launch(kind=kind)))
+    with pytest.raises(SkipError, match="started elsewhere"):
+        server(facts({}, **REMOTE))
+
+
+def test_only_known_texts_are_written() -> None:
+    found = written(facts(GOOD), URL)
+    assert found is not None
+    assert found.text == GOOD[URL]
+    assert written(facts({}), URL) is None
+    assert written(facts({URL: "${NOBODY_SET_THIS}"}), URL) is None
+    assert written(facts({"CPERSONA_BLOCK_INDEX": "1"}, version="2.6.0"), "CPERSONA_BLOCK_INDEX") is None
+    with pytest.raises(SkipError, match="asked for when the client starts"):
+        written(facts({URL: "${input:u}"}, client="vscode"), URL)
+
+
+def test_what_the_shell_hands_on_is_not_own() -> None:
+    shell = replace(MACHINE, env={**MACHINE.env, "X": "1", MODE: "http"})
+    inherited = facts({URL: "u"}, machine=shell)
+    with_shell = next(one for one in inherited.targets if one.environment.base == "shell")
+    assert own(with_shell, URL)
+    assert not own(with_shell, "X")
+    assert not own(with_shell, "ABSENT")
+    assert own(target(facts({"X": "1"}, client="env")), "X")
+    assert own(target(facts({}, launch=docker({"X": "1"}))), "X")
+
+
+def test_what_else_may_set_a_variable() -> None:
+    def condition(launch: Launch, problems: tuple[str, ...] = ()) -> str:
+        one = target(facts({}, launch=launch))
+        return unless_set_elsewhere(replace(one, environment=replace(one.environment, problems=problems)))
+
+    assert condition(UVX) == ""
+    assert "run.sh sets it" in condition(replace(UVX, wrapper="run.sh"))
+    assert "mem.sh sets it" in condition(Launch(kind=LaunchKind.UNKNOWN, program="mem.sh"))
+    assert "the command sets it" in condition(Launch(kind=LaunchKind.UNKNOWN))
+    assert "compose.yaml is missing" in condition(replace(UVX, unclear=("compose.yaml is missing",)))
+    assert "x.env: no such file" in condition(UVX, ("x.env: no such file",))
+    assert Environment(base="none", values={}).problems == ()
