@@ -107,11 +107,14 @@ def _application() -> typer.Typer:
 def _failure(error: BaseException, argv: Sequence[str]) -> Report:
     """The report of a run that has no result."""
     from cpersona_cli.report.model import Report  # noqa: PLC0415
+    from cpersona_cli.traps.toolfile import ToolFileError  # noqa: PLC0415
 
     command = next((word for word in argv if word in COMMANDS), "")
     match error:
         case CommandError():
             sentence, code = str(error), error.code
+        case ToolFileError():
+            sentence, code = str(error), Exit.USAGE
         case KeyboardInterrupt():
             sentence, code = "interrupted; nothing was changed", Exit.INTERRUPTED
         case TerminatedError():

@@ -46,9 +46,9 @@ def examine(request: Request, machine: Machine | None = None, today: dt.date | N
     day = today or dt.datetime.now().astimezone().date()
     waived_by = _waivers(request.preferences)
     facts = _gather(request, machine or _machine())
-    made = run([trap for trap in ALL if trap.group is not Group.TOOL], facts, skip=skip)
-    applied = waivers.apply(waived_by, made, BY_ID, day)
-    own = [_unless_skipped(check, skip) for check in applied.checks] if waived_by else []
+    made = run([trap for trap in ALL if trap.group is not Group.TOOL or waived_by is None], facts, skip=skip)
+    applied = waivers.apply(waived_by or (), made, BY_ID, day)
+    own = [] if waived_by is None else [_unless_skipped(check, skip) for check in applied.checks]
     checks = (*made, *own)
     findings = (*applied.findings, *(finding for check in own for finding in check.findings))
     report = Report(
@@ -92,9 +92,9 @@ def _gather(request: Request, machine: Machine) -> Facts:
         raise UsageError(str(error)) from error
 
 
-def _waivers(preferences: Preferences) -> tuple[waivers.Waiver, ...]:
+def _waivers(preferences: Preferences) -> tuple[waivers.Waiver, ...] | None:
     path = preferences.text("waivers")
-    return waivers.read(Path(path)) if path else ()
+    return waivers.read(Path(path)) if path else None
 
 
 def _skip(request: Request) -> Callable[[Trap], str]:

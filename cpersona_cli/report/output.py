@@ -94,12 +94,12 @@ def _check_writable(path: Path, spec: str) -> None:
 def wanted(argv: Sequence[str], env: Mapping[str, str]) -> Output:
     """What the command line seems to ask for, told without parsing it: for errors met before or while parsing."""
     name = env.get("CPERSONA_CLI_FORMAT", "")
+    if "--json" in argv[: argv.index("--") if "--" in argv else len(argv)]:
+        return Output(format="json")
     for word, following in zip(argv, [*argv[1:], ""], strict=False):
         if word == "--":
             break
-        if word == "--json":
-            name = "json"
-        elif word in {"--format", "-f"}:
+        if word in {"--format", "-f"}:
             name = following
         elif word.startswith("--format="):
             name = word.removeprefix("--format=")
