@@ -56,7 +56,7 @@ class _Pattern:
             return False
         if self.port is not None and self.port != port:
             return False
-        if not self.host or self.host == "*":
+        if not self.host:
             return True
         if self.host.startswith("*."):
             return host.endswith(self.host[1:]) and len(host) > len(self.host) - 1
@@ -126,7 +126,7 @@ def _patterns(environment: Mapping[str, str]) -> list[_Pattern]:
             scheme, host, port = _parsed(key)
         except ValueError as error:
             raise ProxyError(known["no"].name, part, str(error)) from error
-        patterns.append(_Pattern("" if scheme == "all" else scheme, host, port, None))
+        patterns.append(_Pattern("" if scheme == "all" else scheme, "" if host == "*" else host, port, None))
     return patterns
 
 
@@ -178,7 +178,10 @@ def _host(host: str) -> str:
         return host[1:-1]
     if host.isascii():
         return host.lower()
-    # The client encodes other names by IDNA 2008; Python's own codec (2003) agrees on all but a few letters.
+    # The client encodes other names by IDNA 2008; Python's own codec (2003) agrees on all but a few letters. No name
+    # with the star that stands before every host of NO_PROXY can be encoded.
+    if "*" in host:
+        raise ValueError("a name that is not ASCII")
     return host.lower().encode("idna").decode()
 
 

@@ -174,8 +174,13 @@ def _text_index(facts: Facts) -> Iterator[Finding]:
         yield Finding(about="user_version", measured="a rebuild of the text index is owed and not done", repair=repair)
     for table, rows in _TEXT_TABLES.items():
         indexed, stored = reading.fts_rows.get(table), reading.counts.get(rows, 0)
-        if indexed is None and stored:
-            yield Finding(about=table, measured=f"{table} does not exist, and there are {stored} {rows}", repair=repair)
+        if indexed is None and stored and enabled:
+            yield Finding(
+                about=table,
+                severity=Severity.WARNING,
+                measured=f"{table} does not exist, and there are {stored} {rows}",
+                repair=repair,
+            )
         elif indexed is not None and indexed != stored and not reading.fts_pending:
             yield Finding(
                 about=table, measured=f"{table} holds {indexed} rows, and there are {stored} {rows}", repair=repair
