@@ -290,11 +290,8 @@ def test_registration(case: Case) -> None:
     ("found", "commands"),
     [
         (
-            registration({"CPERSONA_DB_PATH": "/a b", "EMBEDDING_API_KEY": "sk-live-0123"}),
-            (
-                "claude mcp add -e 'CPERSONA_DB_PATH=/a b' -e EMBEDDING_API_KEY=\"$EMBEDDING_API_KEY\" -s user cpersona "
-                "-- uvx cpersona"
-            ),
+            registration({"CPERSONA_DB_PATH": "/a b", "API_KEY": "sk-live-0123"}),
+            ("claude mcp add -e 'CPERSONA_DB_PATH=/a b' -e API_KEY=\"$API_KEY\" -s user cpersona -- uvx cpersona"),
         ),
         (registration(ENV, client="codex"), f"codex mcp add cpersona --env CPERSONA_DB_PATH={DB} -- uvx cpersona"),
         (
