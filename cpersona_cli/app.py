@@ -36,7 +36,7 @@ HELP = """Operator toolkit for CPersona, the MCP memory server.
 def main(argv: Sequence[str]) -> int:
     """Run one command line; it ends in one report, also when it goes wrong. Reads no stdin, raises nothing."""
     prepare()
-    if list(argv) == ["--version"]:
+    if argv and argv[0] == "--version":
         with suppress(AttributeError, OSError, ValueError):  # nobody is there to read it
             sys.stdout.write(f"{NAME} {__version__}\n")
             sys.stdout.flush()
@@ -49,7 +49,8 @@ def main(argv: Sequence[str]) -> int:
 
         return int(emit(_run(job, argv), job.output))
     except SystemExit as ended:  # the parser has answered: a completion, or help to a reader that went away
-        return ended.code if isinstance(ended.code, int) else Exit.OK
+        reader_left = bool({"-h", "--help"} & set(argv))
+        return ended.code if isinstance(ended.code, int) and not reader_left else Exit.OK
     except BaseException as error:  # noqa: BLE001 - the last place where a failure can become a sentence
         from cpersona_cli.report.output import emit, wanted  # noqa: PLC0415
 

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.documents import document
+
+import cpersona_cli
+from cpersona_cli import app
+from cpersona_cli.commands import options
+from cpersona_cli.commands.errors import CommandError
+from cpersona_cli.commands.options import Job
+from cpersona_cli.commands.process import TerminatedError
+from cpersona_cli.report.exits import Exit
+from cpersona_cli.report.model import Report
+from cpersona_cli.report.output import FORMATS, Output
+from cpersona_cli.words import COMMANDS, PLANNED
+
+SCRIPT = Path(sys.executable).with_name("cpersona-cli")
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(("CPERSONA_", "EMBEDDING_", "XDG_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def _same_handler() -> object:
+    """Leave this process's handler of SIGTERM as it was."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+pytestmark = pytest.mark.usefixtures("_same_handler")
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.main(["--version", "doctor"]) == 0
+    assert capsys.readouterr() == (f"cpersona-cli {cpersona_cli.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "argv", [["--help"], ["-h"], *([word, "--help"] for word in COMMANDS), ["traps", "list", "-h"]], ids=" ".join
+)
+def test_help_starts_with_examples_and_is_plain(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.main(argv) == 0
+    text, errors = capsys.readouterr()
+    assert errors == ""
+    assert text.isascii()
+    assert "\x1b" not in text
+    assert text.index("    cpersona-cli ") < text.index("Options:")
+
+
+def test_the_help_names_every_format(capsys: pytest.CaptureFixture[str]) -> None:
+    app.main(["doctor", "--help"])
+    assert f"--format {'|'.join(FORMATS)}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", PLANNED)
+def test_a_word_of_a_coming_release(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.main([word, "--json"]) == 2
+    assert document(capsys.readouterr().out)["error"] == f"this release has no `{word}` yet"
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ([], "say what to do: doctor or traps"),
+        ([""], "say what to do: doctor or traps"),
+        (["docter"], "no such command: docter; did you mean doctor?"),
+        (["serve"], "no such command: serve; there are doctor, traps"),
+        (["a\x1b\udcff"], r"no such command: a\x1b\udcff"),
+        (["--vers"], "no such option"),
+    ],
+    ids=repr,
+)
+def test_usage_errors(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.main(argv) == 2
+    out, errors = capsys.readouterr()
+    assert out == ""
+    assert said in " ".join(errors.split())
+    assert "Next: cpersona-cli --help" in errors
+
+
+def job(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Let every command line ask for a run that ends in ``error``."""
+
+    def run() -> Report:
+        raise error
+
+    monkeypatch.setattr(app, "_parse", lambda _argv: Job(Output(format="json"), run))
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted; nothing was changed"),
+        (TerminatedError(), 143, "terminated; nothing was changed"),
+        (CommandError("why"), 3, "why"),
+        (MemoryError("sk-secret"), 3, "this is a bug in cpersona-cli"),
+        (ValueError("sk-secret"), 3, "ValueError at test_app.py:"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+def test_a_run_that_ends_badly_is_one_document(
+    error: BaseException, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job(monkeypatch, error)
+    assert app.main(["doctor"]) == code
+    out, errors = capsys.readouterr()
+    assert said in document(out)["error"]
+    assert "sk-secret" not in out
+    assert errors == ""
+
+
+def test_a_crash_shows_where_it_came_from_only_when_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job(monkeypatch, ValueError("sk-secret"))
+    monkeypatch.setenv("CPERSONA_CLI_DEBUG", "1")
+    assert app.main(["doctor"]) == 3
+    out, errors = capsys.readouterr()
+    assert document(out)["error"]
+    assert "in run" in errors
+    assert "sk-secret" not in errors
+
+
+def test_a_crash_while_parsing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def settle(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(options, "settle", settle)
+    assert app.main(["doctor", "--json"]) == 3
+    assert "ZeroDivisionError" in document(capsys.readouterr().out)["error"]
+
+
+@pytest.mark.parametrize(("ended", "code"), [(SystemExit(1), 1), (SystemExit(), 0), (SystemExit("text"), 0)])
+def test_the_parser_may_end_the_process_itself(ended: SystemExit, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def parse(_argv: object) -> int:
+        raise ended
+
+    monkeypatch.setattr(app, "_parse", parse)
+    assert app.main(["doctor"]) == code
+
+
+def test_exit_codes_are_those_of_the_contract() -> None:
+    assert [int(code) for code in Exit] == [0, 1, 2, 3, 130, 143]
+
+
+WAITING = """
+import sys, time
+from cpersona_cli import app
+from cpersona_cli.commands.options import Job
+from cpersona_cli.report.output import Output
+
+def run():
+    print("ready", file=sys.stderr, flush=True)
+    time.sleep(60)
+
+app._parse = lambda _argv: Job(Output(format="json"), run)
+sys.exit(app.main(["doctor"]))
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_signals(number: int, code: int) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stderr.readline() == "ready\n"
+        process.send_signal(number)
+        out, errors = process.stdout.read(), process.stderr.read()
+    assert process.returncode == code
+    assert document(out)["exit_code"] == code
+    assert errors == ""
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize(
+    "words", [["doctor", "--env", "--only", "names.url-missing"], ["--version"], ["probe"]], ids=" ".join
+)
+def test_closed_streams(words: list[str], closed: tuple[int, ...]) -> None:
+    def close() -> None:
+        for number in closed:
+            os.close(number)
+
+    answer = subprocess.run([SCRIPT, *words], preexec_fn=close, capture_output=True, text=True, check=False)
+    assert answer.returncode == (2 if words == ["probe"] else 0)
+    assert "Traceback" not in answer.stderr
+
+
+def test_a_full_pipe_that_nobody_reads_is_quiet() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    for words, code in ((["traps", "list"], 0), (["--version"], 0), (["doctor", "--help"], 0)):
+        answer = subprocess.run([SCRIPT, *words], stdout=writing, stderr=subprocess.PIPE, check=False)
+        assert (answer.returncode, answer.stderr) == (code, b"")
+    os.close(writing)
+
+
+def test_version_help_and_errors_import_no_more_than_they_need() -> None:
+    heavy = "{'typer', 'rich', 'httpx', 'numpy', 'sqlite3', 'asyncio', 'cpersona_cli.traps.model'}"
+    for argv, allowed in ((["--version"], set()), (["--help"], {"typer"}), (["doctor", "--help"], {"typer"})):
+        code = f"import sys; from cpersona_cli.app import main; main({argv}); print(sorted({heavy} & set(sys.modules)))"
+        answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert answer.stdout.splitlines()[-1] == str(sorted(allowed))
