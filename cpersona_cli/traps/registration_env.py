@@ -20,7 +20,11 @@ _NETWORK = {
     for name in (word, word.lower())
 }
 _ASKED = re.compile(r"\$\{(?:input:[^}]*|workspace\w*)\}")
+_REFERENCE = re.compile(r"\$\{(?:env:)?(\w+)|\$(?=\w)(\w+)|%(\w+)%")
 _BARE = re.compile(r"\$[A-Za-z_]\w*|%[A-Za-z_]\w*%")
+
+# Clients that people start in a terminal, with the shell's variables.
+_TERMINAL = {"claude-code", "codex", "gemini-cli", "copilot-cli"}
 
 #: How each client's own syntax for a variable of the surrounding environment looks.
 _SYNTAX = {
@@ -65,6 +69,8 @@ def _unexpanded(facts: Facts) -> Iterator[Finding]:
             continue
         why, severity = _unexpanded_why(name, value)
         if why:
+            if target.environment.base == "none" and _set_in_shell(facts, value):
+                severity = Severity.HINT if registration.client in _TERMINAL else Severity.WARNING
             shown = "" if is_secret(name) else f"{name}={value.raw or value.text}: "
             yield Finding(
                 about=name,
@@ -72,8 +78,15 @@ def _unexpanded(facts: Facts) -> Iterator[Finding]:
                 severity=severity,
                 measured=f"{shown}{why}",
                 expected=f"{registration.client_title} expands {syntax}" if syntax else "",
+                costs="" if "$" in value.text or "%" in value.text else "the server works as if nothing were set",
                 repair=set_variable(registration, name, "THE VALUE ITSELF", at=value.place),
             )
+
+
+def _set_in_shell(facts: Facts, value: Value) -> bool:
+    """Whether every variable the text refers to is set here: then it is a question of how the client is started."""
+    names = ["".join(groups) for groups in _REFERENCE.findall(value.raw or value.text)]
+    return bool(names) and all(facts.machine.env.get(name) for name in names)
 
 
 def _unexpanded_why(name: str, value: Value) -> tuple[str, Severity | None]:
