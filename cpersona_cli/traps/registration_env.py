@@ -20,7 +20,6 @@ _NETWORK = {
     for name in (word, word.lower())
 }
 _ASKED = re.compile(r"\$\{(?:input:[^}]*|workspace\w*)\}")
-_REFERENCE = re.compile(r"\$\{(?:env:)?(\w+)|\$(?=\w)(\w+)|%(\w+)%")
 _BARE = re.compile(r"\$[A-Za-z_]\w*|%[A-Za-z_]\w*%")
 
 # Clients that people start in a terminal, with the shell's variables.
@@ -69,7 +68,7 @@ def _unexpanded(facts: Facts) -> Iterator[Finding]:
             continue
         why, severity = _unexpanded_why(name, value)
         if why:
-            if target.environment.base == "none" and _set_in_shell(facts, value):
+            if target.environment.base == "none" and _expanded_in_shell(facts, name):
                 severity = Severity.HINT if registration.client in _TERMINAL else Severity.WARNING
             shown = "" if is_secret(name) else f"{name}={value.raw or value.text}: "
             yield Finding(
@@ -83,10 +82,16 @@ def _unexpanded(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def _set_in_shell(facts: Facts, value: Value) -> bool:
-    """Whether every variable the text refers to is set here: then it is a question of how the client is started."""
-    names = ["".join(groups) for groups in _REFERENCE.findall(value.raw or value.text)]
-    return bool(names) and all(facts.machine.env.get(name) for name in names)
+def _expanded_in_shell(facts: Facts, name: str) -> bool:
+    """Whether the client expands it when it starts from this shell: then it is a question of how it is started."""
+    registration = facts.target.registration
+    return any(
+        target.registration is registration
+        and target.environment.base == "shell"
+        and name in target.environment.values
+        and not target.environment.values[name].unresolved
+        for target in facts.targets
+    )
 
 
 def _unexpanded_why(name: str, value: Value) -> tuple[str, Severity | None]:
