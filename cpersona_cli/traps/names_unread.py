@@ -10,12 +10,14 @@ from cpersona_cli.install.model import LaunchKind, Variable
 from cpersona_cli.install.settings import Kind, Reader
 from cpersona_cli.install.table import BY_ALIAS, BY_NAME, is_secret
 from cpersona_cli.text import plural, safe
-from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Repair, Severity, Target, Trap
+from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Severity, Target, Trap
 from cpersona_cli.traps.names import API_URL, EMBEDDING, KEY, URL, shares_block
 from cpersona_cli.traps.repairs import remove_variable, rename_variable, set_variable, set_variables
 from cpersona_cli.traps.subject import own, server
+from cpersona_cli.traps.version import upgrade
 
-_PLACEHOLDER = re.compile(r"\$\{[^}]*\}|\{\{.*\}\}|^<[^<>]+>$|^\$[A-Za-z_]\w*$|^%[A-Za-z_]\w*%$")
+_GAP = re.compile(r"\{\{.*\}\}|^<[^<>]+>$")
+_REFERENCE = re.compile(r"\$\{[^}]*\}|^\$[A-Za-z_]\w*$|^%[A-Za-z_]\w*%$")
 #: Losing one of these loses memories, vectors or the connection; losing another loses a preference.
 _VITAL = {*EMBEDDING, "CPERSONA_DB_PATH", "CPERSONA_TRANSPORT", "CPERSONA_AUTH_TOKEN", "CPERSONA_ACL_FILE"}
 _HTTP_ONLY = {"CPERSONA_AUTH_TOKEN", "CPERSONA_HTTP_HOST", "CPERSONA_HTTP_PORT"}
@@ -121,24 +123,8 @@ def _too_new(facts: Facts) -> Iterator[Finding]:
                 place=found.place,
                 measured=found.ignored,
                 expected=f"the server is {row.since} or newer, or {name} is not set",
-                repair=_upgrade(target),
+                repair=upgrade(target),
             )
-
-
-def _upgrade(target: Target) -> Repair:
-    launch = target.registration.launch
-    restart = f"then restart {target.registration.client_title}"
-    if launch.kind is LaunchKind.UVX:
-        command = (
-            "uv tool upgrade cpersona" if launch.program.startswith("cpersona") else "uvx --refresh cpersona@latest"
-        )
-        return Repair(prose=f"upgrade the server, {restart}", commands=(command,))
-    if launch.kind in {LaunchKind.DOCKER, LaunchKind.COMPOSE}:
-        return Repair(prose=f"use a newer image than {launch.image or 'the present one'}, {restart}")
-    if target.version.interpreter is not None:
-        command = f"{target.version.interpreter.python} -m pip install --upgrade cpersona"
-        return Repair(prose=f"upgrade the server, {restart}", commands=(command,))
-    return Repair(prose=f"upgrade the server that this registration starts, {restart}")
 
 
 def _stray(facts: Facts) -> Iterator[Finding]:
@@ -187,8 +173,8 @@ def _copied(variable: Variable) -> str:
 def _unexpanded(facts: Facts) -> Iterator[Finding]:
     """Literals that look like a variable or a gap to fill in, where no client syntax explains them.
 
-    Addresses, the key and the database path are left to their own traps, and what the client tried and failed to
-    expand to the registration group.
+    Addresses, the key and the database path are left to their own traps, and references in env blocks, which the
+    client expands or not, to the registration group.
     """
     target = server(facts)
     for name, found in target.settings.values.items():
@@ -196,7 +182,11 @@ def _unexpanded(facts: Facts) -> Iterator[Finding]:
             continue
         if found.setting.reader not in {Reader.SERVER, Reader.PLUGIN} or not found.given or found.unresolved:
             continue
-        if match := _PLACEHOLDER.search(str(found.text)):
+        text = str(found.text)
+        match = _GAP.search(text)
+        if match is None and found.origin != "env block":
+            match = _REFERENCE.search(text)
+        if match:
             yield Finding(
                 about=name,
                 place=found.place,

@@ -27,16 +27,23 @@ _PATIENT = 10
 
 _NUMBERS = {Kind.INT, Kind.FLOAT, Kind.OPTIONAL_INT}
 _WORDS = {Kind.CHOICE, Kind.LOWER, Kind.EXACT, Kind.BOOL, Kind.TRUE_ONLY, Kind.OFF_ONLY, Kind.TRISTATE}
-# Each has a trap of its own that also looks for quotation marks, or stands in another group.
-_OTHERS = {MODE, URL, API_URL, KEY, "CPERSONA_DB_PATH", "CPERSONA_TRANSPORT", "CPERSONA_AUTH_TOKEN"}
-# What keeps the server from starting and is told by another trap.
-_REFUSED_ELSEWHERE = {MODE, "CPERSONA_TRANSPORT", "CPERSONA_HTTP_PORT", "CPERSONA_AUTH_TOKEN"}
+# Settings whose values other groups judge.
+_ELSEWHERE = {
+    "CPERSONA_AUTH_TOKEN",
+    "CPERSONA_DB_PATH",
+    "CPERSONA_HTTP_PORT",
+    "CPERSONA_TRANSPORT",
+    "CPERSONA_UPDATE_CHECK",
+}
+# Settings of this group whose own traps look for quotation marks too.
+_OWN_TRAPS = {MODE, URL, API_URL, KEY}
 
 
 def _written(target: Target) -> Iterator[Effective]:
     """The server's settings that somebody wrote, whose text is known, and which this release reads."""
     for name, found in target.settings.values.items():
-        if BY_NAME[name].reader is Reader.SERVER and found.given and not (found.unresolved or found.ignored):
+        mine = BY_NAME[name].reader is Reader.SERVER and name not in _ELSEWHERE
+        if mine and found.given and not (found.unresolved or found.ignored):
             yield found
 
 
@@ -123,7 +130,7 @@ def _quoted(facts: Facts) -> Iterator[Finding]:
     target = server(facts)
     for found in _written(target):
         text, name = str(found.text), found.setting.name
-        if name in _OTHERS or not _quoted_text(text):
+        if name in _OWN_TRAPS or not _quoted_text(text):
             continue
         inner = text[1:-1].strip("\"'")
         plain = found.setting.kind is Kind.TEXT or found.outcome is Invalid.REFUSES
@@ -236,7 +243,7 @@ def _refused(facts: Facts) -> Iterator[Finding]:
     told: set[str] = set()
     for refusal in refusals(target.settings, target.version.version):
         given = [name for name in refusal.settings if target.settings[name].given]
-        if not given or given[0] in told or refusal.settings[0] in _REFUSED_ELSEWHERE:
+        if not given or given[0] in told or refusal.settings[0] in _ELSEWHERE | {MODE}:
             continue  # with none given it only follows from another refusal
         name, found = given[0], target.settings[given[0]]
         told.add(name)

@@ -85,8 +85,6 @@ def rename_variable(registration: Registration, name: str, to: str, *, at: Place
 
 
 def _where(place: Place) -> str:
-    if place.file is None:
-        return str(place)
     return f"{place.file}, line {place.line}" if place.line else str(place.file)
 
 
@@ -110,7 +108,7 @@ def _spelled(style: _Style, name: str, value: str) -> str:
             return f"{name}: {text}"
         case _Style.ENV_FILE:
             return f"{name}={value}"
-        case _Style.JSON:
+        case _:
             return f"{json.dumps(name)}: {text}"
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from support.traps import MACHINE, UVX, Case, docker, facts
 
-from cpersona_cli.install.model import Launch, LaunchKind, Place, Variable
+from cpersona_cli.install.model import Launch, LaunchKind, Place, ServerVersion, Variable
+from cpersona_cli.traps.model import Facts
 
 MODE, URL = "CPERSONA_EMBEDDING_MODE", "CPERSONA_EMBEDDING_URL"
 KEY, API_URL, MODEL = "CPERSONA_EMBEDDING_API_KEY", "CPERSONA_EMBEDDING_API_URL", "CPERSONA_EMBEDDING_MODEL"
@@ -27,6 +28,14 @@ def stray(*names: str, file: str = "/home/u/.zshrc") -> tuple[Variable, ...]:
     values = {**GOOD, **API, "CPERSONA_DB_PATH": "/home/u/c.db", "CPERSONA_RRF_K": "30", "FOO": "1", MODE: "http"}
     return tuple(Variable(n, values[n], Place(Path(file), i), "shell file") for i, n in enumerate(names, 1))
 
+
+def floating(known: Facts) -> Facts:
+    """The facts with a release that is not told because every start brings the newest."""
+    newest = ServerVersion(version=None, evidence="uvx starts the newest", floating=True)
+    return replace(known, targets=tuple(replace(target, version=newest) for target in known.targets))
+
+
+FLOATING = floating(facts({"CPERSONA_BLOCK_INDEX": "true"}))
 
 MODE_NONE = (
     Case("names.mode-none", "nothing set", facts({}), says=(f'"{MODE}": "http"', "8401/embed", "default is none")),
@@ -277,6 +286,7 @@ MISSPELT = (
         "names.too-new", "the release that reads it", facts({"CPERSONA_BLOCK_INDEX": "true"}, version="2.6.7"), "pass"
     ),
     Case("names.too-new", "release not told", facts({"CPERSONA_BLOCK_INDEX": "true"}, version=None), "unknown"),
+    Case("names.too-new", "the next start brings the newest", FLOATING, "pass"),
     Case("names.too-new", "read by every release", facts(GOOD, version=None), "pass"),
     Case(
         "names.too-new",
@@ -286,6 +296,8 @@ MISSPELT = (
     ),
     Case("names.too-new", "old alias is another finding", facts({"EMBEDDING_MODE": "http"}, version="2.4.22"), "pass"),
 )
+
+SHELL_ONLY = (Variable(MODE, "http", Place(words="this shell"), "shell"),)
 
 STRAY = (
     Case(
@@ -307,6 +319,7 @@ STRAY = (
     Case("names.stray", "a preference", facts({}, stray=stray("CPERSONA_RRF_K")), says="CPERSONA_RRF_K"),
     Case("names.stray", "in the block as well", facts(GOOD, stray=stray(MODE, URL)), "pass"),
     Case("names.stray", "under its other name", facts({"EMBEDDING_MODE": "http"}, stray=stray(MODE)), "pass"),
+    Case("names.stray", "in this shell", facts({}, client="codex", stray=SHELL_ONLY), says="1 setting in this shell"),
     Case("names.stray", "none of the server's", facts({}, stray=stray("FOO")), "pass"),
     Case("names.stray", "nothing", facts({}), "pass"),
     Case("names.stray", "depends on the start", facts({}, stray=stray(MODE), machine=SHELL), says="depends on how"),
@@ -331,6 +344,8 @@ PLACEHOLDERS = (
     Case("names.unexpanded", "template", facts({**API, MODEL: "{{ model }}"}), says="{{ model }}"),
     Case("names.unexpanded", "the process got it literally", facts({MODEL: "<m>"}, client="env"), says="export"),
     Case("names.unexpanded", "the client says it itself", facts({**API, MODEL: "${M}"}), "pass"),
+    Case("names.unexpanded", "a reference in an option", facts({}, launch=docker({MODEL: "$m"})), says="“$m”"),
+    Case("names.unexpanded", "a reference in a block is another group", facts({MODEL: "$m"}), "pass"),
     Case("names.unexpanded", "a plain value", facts({**API, MODEL: "nomic-embed-text:v1.5"}), "pass"),
     Case("names.unexpanded", "the database is another group's", facts({"CPERSONA_DB_PATH": "<path>"}), "pass"),
 )

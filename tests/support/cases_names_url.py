@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from support.cases_names import API, API_URL, GOOD, KEY, MODE, MODEL, REMOTE, URL
 from support.traps import MACHINE, Case, docker, facts
@@ -207,6 +208,11 @@ _KEYS = {
     "sk-xxxxxxxx": "placeholder",
 }
 
+KEY_IN_SHELL: dict[str, Any] = {
+    "client": "claude-desktop",
+    "machine": replace(MACHINE, env={**MACHINE.env, KEY: "sk-live-0123456789abcdef"}),
+}
+
 KEYS = (
     *(Case("names.key-malformed", why, facts({**API, KEY: key}), says=why) for key, why in _KEYS.items()),
     Case(
@@ -250,6 +256,13 @@ KEYS = (
         "a server of one's own",
         facts({MODE: "api", API_URL: "http://127.0.0.1:11434/v1/embeddings", MODEL: "m"}),
         says=f'"{KEY}": "unused"',
+    ),
+    Case("names.key-missing", "a desktop client does not see the shell's", facts({MODE: "api"}, **KEY_IN_SHELL)),
+    Case(
+        "names.key-missing",
+        "a client started from that shell does",
+        facts({MODE: "api"}, machine=KEY_IN_SHELL["machine"]),
+        says="depends on how the client was started",
     ),
     Case("names.key-missing", "a key", facts(API), "pass"),
     Case("names.key-missing", "by its alias", facts({MODE: "api", "EMBEDDING_API_KEY": "sk-live-0123456789"}), "pass"),

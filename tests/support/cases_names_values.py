@@ -89,6 +89,7 @@ NUMBERS = (
         "pass",
     ),
     Case("names.number-unreadable", "quoted is another finding", facts({"CPERSONA_RRF_K": '"60"'}), "pass"),
+    Case("names.number-unreadable", "port is another group", facts({"CPERSONA_HTTP_PORT": "84O2"}), "pass"),
     Case("names.number-unreadable", "empty", facts({"CPERSONA_RRF_K": ""}), "pass"),
     Case(
         "names.number-unreadable", "not read yet", facts({"CPERSONA_FOLDER_MAX_DEPTH": "x"}, version="2.6.13"), "pass"
@@ -138,7 +139,7 @@ WORDS = (
     Case("names.word-unreadable", "tri-state", facts({COARSE: "atuo"}), says=f'"{COARSE}": "auto"'),
     Case("names.word-unreadable", "tri-state off", facts({COARSE: "off"}), says=f'"{COARSE}": "false"'),
     Case("names.word-unreadable", "tri-state on is another finding", facts({COARSE: "on"}), "pass"),
-    Case("names.word-unreadable", "update check", facts({"CPERSONA_UPDATE_CHECK": "never"}), says="off"),
+    Case("names.word-unreadable", "update check is another group", facts({"CPERSONA_UPDATE_CHECK": "never"}), "pass"),
     Case("names.word-unreadable", "any case", facts({"CPERSONA_RECALL_MODE": " RSF "}), "pass"),
     Case("names.word-unreadable", "the mode's own finding", facts({MODE: "HTTP"}, version="2.5.9"), "pass"),
     Case("names.word-unreadable", "fine", facts({"CPERSONA_RECALL_PRECISION": "lenient"}), "pass"),

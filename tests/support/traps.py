@@ -12,14 +12,11 @@ def test_traps(case: Case) -> None:
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-import cpersona_cli.traps
 from cpersona_cli.install.database import database_path
 from cpersona_cli.install.effective import effective
 from cpersona_cli.install.embedding_server import EmbeddingServer
@@ -37,6 +34,7 @@ from cpersona_cli.install.model import (
 )
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.traps.model import Database, Facts, Finding, Needs, Target, Trap
+from cpersona_cli.traps.registry import ALL
 from cpersona_cli.traps.run import check
 
 #: A machine that exists only in words: nothing under ``/home/u`` is ever opened.
@@ -191,15 +189,8 @@ def facts(
 
 @cache
 def all_traps() -> Mapping[str, Trap]:
-    """Every trap of every module of ``cpersona_cli.traps``, by id. Two traps of one id fail here."""
-    found: dict[str, Trap] = {}
-    for module in pkgutil.iter_modules(cpersona_cli.traps.__path__):
-        if module.name == "gather":  # reads machines, holds no traps
-            continue
-        for trap in getattr(importlib.import_module(f"cpersona_cli.traps.{module.name}"), "TRAPS", ()):
-            assert trap.id not in found or found[trap.id] is trap, f"{trap.id} is defined twice"
-            found[trap.id] = trap
-    return found
+    """Every trap by its id."""
+    return {trap.id: trap for trap in ALL}
 
 
 def outcome(trap_id: str, known: Facts) -> tuple[str, tuple[Finding, ...]]:
