@@ -14,6 +14,8 @@ from cpersona_cli.store.reading import State
 
 #: Agents, projects, labels and widths that are kept by name.
 LISTED = 200
+#: What servers write literally as a project when the operating context that would replace it sleeps.
+_AUTO = "@auto"
 #: SQLite asks after so many of its steps whether to go on; about a millisecond.
 _STEPS = 20_000
 
@@ -83,14 +85,8 @@ def count(connection: sqlite3.Connection, deadline: float, census: Census) -> No
         census.values["counts"] = counts
         for table in tables:
             counts[table] = one(connection, f"SELECT count(*) FROM {quoted(table)}")  # noqa: S608
-    with measure("auto_project_rows"):
-        census.values["auto_project_rows"] = sum(
-            one(connection, f"SELECT count(*) FROM {table} WHERE project_id = '@auto'")  # noqa: S608
-            for table in ("memories", "episodes", "profiles")
-            if "project_id" in columns[table]
-        )
     if own:
-        _owners(connection, census.values, measure, columns["memories"])
+        _owners(connection, census.values, measure, columns)
         _vectors(connection, census.values, measure, columns["memories"])
         _texts(connection, census.values, measure)
         _times(connection, census.values, measure, columns)
@@ -152,26 +148,29 @@ def _schema(
         }
 
 
-def _owners(
-    connection: sqlite3.Connection, values: dict[str, object], measure: Measure, columns: frozenset[str]
-) -> None:
-    with measure("agents", "agents_total"):
-        values["agents"], values["agents_total"] = _ranked(connection, "SELECT agent_id, 1 AS n FROM memories")
-    if "project_id" in columns:
-        with measure("projects", "projects_total"):
-            # Grouping by agent first follows an index; grouping by project alone would sort every row.
-            values["projects"], values["projects_total"] = _ranked(
-                connection, "SELECT project_id, count(*) AS n FROM memories GROUP BY agent_id, project_id"
-            )
-
-
-def _ranked(connection: sqlite3.Connection, source: str) -> tuple[dict[str, int], int]:
-    """(the largest groups of ``source``, a query of key and ``n``, by key; how many groups there are)."""
-    key = source.split()[1].rstrip(",")
-    rows = connection.execute(
-        f"SELECT {key}, sum(n), count(*) OVER () FROM ({source}) GROUP BY {key} ORDER BY 2 DESC, 1 LIMIT {LISTED}"  # noqa: S608
-    ).fetchall()
-    return {str(name): number for name, number, _ in rows}, rows[0][2] if rows else 0
+def _owners(connection: sqlite3.Connection, values: dict[str, object], measure: Measure, columns: Columns) -> None:
+    project = "project_id" if "project_id" in columns["memories"] else "''"
+    with measure("agents", "agents_total", "projects", "projects_total", "auto_project_rows"):
+        # Grouping by agent first follows an index; grouping by project alone would sort every row.
+        rows = connection.execute(
+            "WITH owned AS MATERIALIZED"  # noqa: S608
+            f" (SELECT agent_id AS agent, {project} AS project, count(*) AS n FROM memories GROUP BY 1, 2)"
+            " SELECT * FROM (SELECT 'agents', agent, sum(n), count(*) OVER () FROM owned"
+            f" GROUP BY agent ORDER BY 3 DESC, 2 LIMIT {LISTED})"
+            " UNION ALL SELECT * FROM (SELECT 'projects', project, sum(n), count(*) OVER () FROM owned"
+            f" GROUP BY project ORDER BY project = '{_AUTO}' DESC, 3 DESC, 2 LIMIT {LISTED})"
+        ).fetchall()
+        owners: dict[str, dict[str, int]] = {"agents": {}, "projects": {}}
+        for kind, name, number, groups in rows:
+            owners[kind][str(name)] = number
+            values[f"{kind}_total"] = groups
+        values["agents"] = owners["agents"]
+        values["projects"] = dict(sorted(owners["projects"].items(), key=lambda item: -item[1]))
+        values["auto_project_rows"] = owners["projects"].get(_AUTO, 0) + sum(
+            one(connection, f"SELECT count(*) FROM {table} WHERE project_id = '{_AUTO}'")  # noqa: S608
+            for table in ("episodes", "profiles")
+            if "project_id" in columns[table]
+        )
 
 
 def _vectors(
@@ -236,22 +235,22 @@ def _texts(connection: sqlite3.Connection, values: dict[str, object], measure: M
 
 
 def _times(connection: sqlite3.Connection, values: dict[str, object], measure: Measure, columns: Columns) -> None:
-    dated = {"agent_id", "created_at"} <= columns["episodes"]
-    newest = (
-        "SELECT agent_id, max(datetime(created_at)) AS newest FROM episodes GROUP BY agent_id"
-        if dated
-        else "SELECT NULL AS agent_id, NULL AS newest"
-    )
-    fields = ("newest_memory", "invalid_timestamps", "future_timestamps", "before_newest_episode")
+    fields = ("newest_memory", "invalid_timestamps", "future_timestamps")
     with measure(*fields):
-        row = connection.execute(
-            f"WITH boundary AS MATERIALIZED ({newest}),"  # noqa: S608
-            " dated AS (SELECT agent_id, timestamp, datetime(timestamp) AS instant FROM memories)"
-            " SELECT max(timestamp), total(timestamp <> '' AND instant IS NULL),"
-            " total(instant > datetime('now', '+1 day')), total(instant < newest)"
-            " FROM dated LEFT JOIN boundary USING (agent_id)"
+        # Comparing dates as text first spares the parsing of all but the newest; no zone is a day away.
+        newest, invalid, future = connection.execute(
+            "SELECT max(timestamp), total(timestamp <> '' AND datetime(timestamp) IS NULL),"
+            " total(timestamp >= date('now') AND datetime(timestamp) > datetime('now', '+1 day')) FROM memories"
         ).fetchone()
-        values |= dict(zip(fields, (str(row[0] or ""), *(int(number) for number in row[1:])), strict=True))
+        values |= dict(zip(fields, (str(newest or ""), int(invalid), int(future)), strict=True))
+    if {"agent_id", "created_at"} <= columns["episodes"]:
+        with measure("before_newest_episode"):
+            values["before_newest_episode"] = one(
+                connection,
+                "SELECT sum((SELECT count(*) FROM memories"
+                " WHERE memories.agent_id = boundary.agent AND datetime(timestamp) < boundary.newest)) FROM"
+                " (SELECT agent_id AS agent, max(datetime(created_at)) AS newest FROM episodes GROUP BY 1) AS boundary",
+            )
 
 
 def _episodes(

@@ -28,6 +28,9 @@ LEDGER = "alias_ledger.json"
 #: Names looked at in the database's folder when searching for copies.
 _LISTED = 10_000
 
+#: Bytes of the longest absolute path SQLite opens outside Windows: 512 with the longest suffix (os_unix.c).
+_LONGEST = 504
+
 _KINDS = (
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -56,6 +59,9 @@ def standing(path: Path) -> Standing:
     if not stat.S_ISREG(status.st_mode):
         kind = next((words for test, words in _KINDS if test(status.st_mode)), "a special file")
         return Standing(State.UNREADABLE, f"this is {kind}, not a regular file; it was not opened")
+    length = len(os.fsencode(real_path(path)))
+    if os.name != "nt" and length > _LONGEST:
+        return Standing(State.NAME_TOO_LONG, f"the whole path has {length} bytes, and SQLite opens at most {_LONGEST}")
     return Standing(State.OK, status=status)
 
 
@@ -71,7 +77,7 @@ def _absent(path: Path, error: OSError | ValueError) -> Standing:
     if error.errno in {errno.EACCES, errno.EPERM}:
         return Standing(State.NO_PERMISSION, "a folder on the way to it may not be entered by this user")
     if error.errno == errno.ENOTDIR:
-        blocker = next((p for p in path.parents if _exists(p) and not p.is_dir()), path.parent)
+        blocker = next((p for p in path.parents if _exists(p) and not _is_folder(p)), path.parent)
         return Standing(State.NO_FOLDER, f"{blocker} is a file, not a folder")
     if error.errno == errno.ENOENT:
         return _missing(path)
@@ -82,7 +88,7 @@ def _missing(path: Path) -> Standing:
     if path.is_symlink():
         return Standing(State.MISSING, f"a symbolic link to {_target(path)}, which does not exist")
     folder = path.parent
-    if folder.is_dir():
+    if _is_folder(folder):
         return Standing(State.MISSING, "no such file; its folder exists")
     if folder.is_symlink():
         return Standing(State.NO_FOLDER, f"its folder is a symbolic link to {_target(folder)}, which does not exist")
@@ -104,14 +110,18 @@ def _exists(path: Path) -> bool:
     return True
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def existing_folder(path: Path) -> Path | None:
     """The folder of ``path``, or the nearest one above that exists."""
     for folder in path.absolute().parents:
-        try:
-            if folder.is_dir():
-                return folder
-        except (OSError, ValueError):
-            continue
+        if _is_folder(folder):
+            return folder
     return None
 
 

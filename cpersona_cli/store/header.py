@@ -70,7 +70,7 @@ class Log:
 
 
 def read_log(wal: Path) -> Log | None:
-    """Parse a write-ahead log; None when SQLite would find nothing in it. Raises ``OSError``."""
+    """Parse a write-ahead log; None when SQLite finds nothing in it, or it is too long. Raises ``OSError``."""
     head = head_of(wal, _LOG_HEADER)
     if len(head) < _LOG_HEADER or head[:3] != b"\x37\x7f\x06" or not _header_sums(head):
         return None
@@ -80,6 +80,8 @@ def read_log(wal: Path) -> Log | None:
     pending: dict[int, int] = {}
     counter: int | None = None
     for number, (page, committed, offset, changes) in enumerate(_frames(wal, page_size, head[16:24]), 1):
+        if number > _FRAMES:
+            return None
         pending[page] = offset
         counter = changes if page == 1 else counter
         if committed:
@@ -106,8 +108,8 @@ def _frames(wal: Path, page_size: int, salts: bytes) -> Iterator[tuple[int, int,
 
     Frames whose salts differ from the header's are left from before the log was last restarted.
     """
-    with wal.open("rb") as file:
-        for number in range(_FRAMES):
+    with wal.open("rb", buffering=0) as file:
+        for number in range(_FRAMES + 1):
             start = _LOG_HEADER + number * (_FRAME_HEADER + page_size)
             file.seek(start)
             frame = file.read(_FRAME_HEADER + 28)

@@ -15,18 +15,19 @@ from cpersona_cli.install.processes import holders as live_holders
 from cpersona_cli.store import files, mounts
 from cpersona_cli.store.census import Census, code_of, count, one, stop_at
 from cpersona_cli.store.header import HEADER, head_of, parse, why_stale
-from cpersona_cli.store.integrity import abilities, check
+from cpersona_cli.store.integrity import PACE, abilities, check
 from cpersona_cli.store.kinds import MAGIC, SAMPLE, describe
 from cpersona_cli.store.opening import ChangedError, LockedError, Method, UncopiedError, method_for, opened, stamp
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.store.sidecar import read_calibration
+from cpersona_cli.text import safe
 
 Holders = Callable[[Path], tuple[Process, ...] | None]
 
 #: Attempts at a database that changes while it is read.
 _ATTEMPTS = 4
-#: The share of the time that counting may take before the pages are checked.
-_COUNTING = 0.6
+#: The share of the time that counting may take before the pages are checked, and where no time would suffice for that.
+_COUNTING, _ONLY_COUNTING = 0.6, 0.9
 
 
 def read(
@@ -149,7 +150,8 @@ def _contents(reading: Reading, real: Path, deadline: float) -> Reading:
             why = f"its log can only be read from a copy, and {error}"
             return replace(reading, state=State.UNREADABLE, detail=why)
         except OSError as error:
-            return replace(reading, state=State.UNREADABLE, detail=f"the system says: {error.strerror}")
+            name = Path(os.fsdecode(error.filename)).name if error.filename else real.name
+            return replace(reading, state=State.UNREADABLE, detail=f"the system says of {name}: {error.strerror}")
     return replace(reading, state=State.UNREADABLE, detail="it changed faster than it could be read; try again")
 
 
@@ -192,10 +194,11 @@ def _attempt(reading: Reading, real: Path, deadline: float) -> Reading:
 def _by(method: Method, reading: Reading, real: Path, deadline: float) -> Reading:
     """``reading`` with what one connection sees. Raises what ``opened`` does."""
     census = Census()
-    now = time.monotonic()
     with opened(real, method, deadline) as connection:
+        now = time.monotonic()
+        checkable = reading.size <= (deadline - now) * (1 - _COUNTING) * PACE
         try:
-            count(connection, now + (deadline - now) * _COUNTING, census)
+            count(connection, now + (deadline - now) * (_COUNTING if checkable else _ONLY_COUNTING), census)
         except sqlite3.DatabaseError as error:
             if code_of(error) == sqlite3.SQLITE_INTERRUPT:
                 census.unmeasured.append("counts")
@@ -210,7 +213,7 @@ def _by(method: Method, reading: Reading, real: Path, deadline: float) -> Readin
     return replace(
         reading,
         state=census.state,
-        detail=census.detail,
+        detail=safe(census.detail),
         method=method,
         integrity=pages.extent,
         unchecked=pages.unchecked,
@@ -231,11 +234,11 @@ def _failed(reading: Reading, error: sqlite3.DatabaseError) -> Reading:
         why = "it begins like an SQLite database, but the rest of its header makes no sense"
         return replace(reading, state=State.CORRUPT, detail=why)
     if code == sqlite3.SQLITE_CORRUPT:
-        return replace(reading, state=State.CORRUPT, detail=str(error))
+        return replace(reading, state=State.CORRUPT, detail=safe(str(error)))
     if code == sqlite3.SQLITE_PROTOCOL:
         why = "SQLite says “locking protocol”: this file system does not give it the locks it needs"
         return replace(reading, state=State.UNREADABLE, detail=why)
-    return replace(reading, state=State.UNREADABLE, detail=f"SQLite says “{error}”")
+    return replace(reading, state=State.UNREADABLE, detail=f"SQLite says “{safe(str(error))}”")
 
 
 def _copies(reading: Reading, deadline: float) -> tuple[tuple[str, int | None], ...]:

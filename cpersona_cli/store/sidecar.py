@@ -26,7 +26,7 @@ def read_calibration(path: Path) -> tuple[dict[str, object] | None, str]:
     if not raw.strip(b"\0 \t\r\n"):
         return None, "it is empty"
     try:
-        data = json.loads(raw)
+        data = json.loads(raw.decode())
     except UnicodeDecodeError as error:
         return None, f"it is not UTF-8 (byte {error.start})"
     except json.JSONDecodeError as error:

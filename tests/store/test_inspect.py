@@ -19,7 +19,7 @@ from cpersona_cli.store import census, inspect
 from cpersona_cli.store.opening import opened
 from cpersona_cli.store.reading import Reading, State
 
-ROOT_OVERLAY = "1 0 0:1 / / rw - ext4 /dev/x rw"
+ROOT_DISK = "1 0 0:1 / / rw - ext4 /dev/x rw"
 
 
 def nobody(path: Path) -> tuple[Process, ...]:
@@ -28,7 +28,7 @@ def nobody(path: Path) -> tuple[Process, ...]:
 
 def read(path: Path, *, holders: inspect.Holders = nobody, timeout: float = 10.0) -> Reading:
     """A reading that finds nobody else, on an ordinary disk."""
-    return inspect.read(path, timeout=timeout, mountinfo=ROOT_OVERLAY, system="linux", holders=holders)
+    return inspect.read(path, timeout=timeout, mountinfo=ROOT_DISK, system="linux", holders=holders)
 
 
 def quietly(path: Path, **options: object) -> Reading:
@@ -375,6 +375,13 @@ def long_name(folder: Path) -> Path:
     return folder / ("x" * 300)
 
 
+def long_path(folder: Path) -> Path:
+    deep = folder.joinpath(*["d" * 100] * 5)
+    deep.mkdir(parents=True)
+    (deep / "c.db").touch()
+    return deep / "c.db"
+
+
 def nul(folder: Path) -> Path:
     return folder / "a\0b.db"
 
@@ -416,6 +423,7 @@ def pipe(folder: Path) -> Path:
         (lambda f: f / "none" / "c.db", State.NO_FOLDER, "does not exist"),
         (lambda f: f, State.IS_FOLDER, "folder"),
         (long_name, State.NAME_TOO_LONG, "300 bytes"),
+        (long_path, State.NAME_TOO_LONG, "SQLite opens at most 504"),
         (nul, State.UNREADABLE, "NUL"),
         (surrogate, State.UNREADABLE, "no file name can hold"),
         (dangling, State.MISSING, "symbolic link to"),
@@ -566,7 +574,7 @@ def test_damage(tmp_path: Path, damage: Callable[[Path], None], mode: str) -> No
 
 
 def test_no_time_is_said_not_guessed(tmp_path: Path) -> None:
-    database = schema_13(tmp_path / "c.db", rows=20_000)
+    database = schema_13(tmp_path / "c.db", rows=20_000, text_index=False)
     reading = quietly(database, timeout=0.0)
     assert reading.state is State.OK
     assert {"widths", "longest_content"} <= set(reading.unmeasured)
