@@ -50,7 +50,7 @@ def sections(facts: Facts) -> Iterator[Section]:
         targets = _targets(facts, entry)
         known: set[tuple[str, str, str]] = set()
         for target in targets:
-            title = f"settings of {entry.label}{_assumption(target)}"
+            title = f"settings of {entry.label}{_assumption(target) if len(targets) > 1 else ''}"
             evidence = ("server version", target.version.version or "unknown", target.version.evidence)
             given = [_setting_row(value) for value in target.settings.values.values() if value.text is not None]
             # Of a second assumption about the environment, only what it changes.
