@@ -1,8 +1,9 @@
 """The MCP clients: where each keeps its registrations, in which format and shape, and what it does with them.
 
 All paths derive from a ``Machine``, so that the layout of any platform can be examined on any platform.
-Sources: the vendors' documentation of each client, and reports in their trackers; the plugin and extension layouts
-and the managed file of Claude Code are read from installed copies.
+Sources: the vendors' documentation of each client, and reports in their trackers. The layouts of plugins and
+extensions, Gemini CLI's lists and the rule that a managed file of Claude Code excludes all others are from general
+knowledge of these clients and were not checked against a release.
 """
 
 from __future__ import annotations

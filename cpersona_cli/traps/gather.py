@@ -127,7 +127,7 @@ def _targets(registration: Registration, selection: Selection, machine: Machine,
 
 def _target(registration: Registration, environment: Environment, machine: Machine, end: float) -> Target:
     version = server_version(registration, environment, machine)
-    settings = effective(environment, version.version)
+    settings = effective(environment, version.version, system=machine.system)
     configured = settings["CPERSONA_DB_PATH"]
     database = database_path(registration, configured, machine)
     meant = (path for path in candidates(registration, configured, machine) if path.is_file())
