@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,28 +14,32 @@ from cpersona_cli.install.model import Interpreter
 #: Seconds an interpreter gets to answer.
 LIMIT = 2.0
 _NAME = re.compile(r"^(?:python|pypy)(?:\d+(?:\.\d+)*)?w?(?:\.exe)?$", re.IGNORECASE)
-# Without site and without the user's variables: nothing of the environment's own code runs.
+# Without site and without the user's variables: nothing of the environment's own code runs. Kept free of json and of
+# the sqlite3 package, each of which costs as much as the interpreter itself. One fact a line, then the folders.
 _QUESTION = """
-import json, sys, sysconfig
-told = {"release": "%d.%d.%d" % sys.version_info[:3], "sqlite": "", "fts5": False, "trigram": False}
-told["sites"] = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
+import sys, sysconfig
+told = ["%d.%d.%d" % sys.version_info[:3], "", "", ""]
 try:
-    told["sites"].append(sysconfig.get_path("purelib", sysconfig.get_preferred_scheme("user")))
-except Exception:
-    pass
-try:
-    import sqlite3
-    told["sqlite"] = sqlite3.sqlite_version
-    store = sqlite3.connect(":memory:")
-    for key, options in (("fts5", ""), ("trigram", ", tokenize='trigram'")):
+    try:
+        import _sqlite3 as sqlite
+    except ImportError:
+        import sqlite3 as sqlite
+    told[1] = sqlite.sqlite_version
+    store = sqlite.connect(":memory:")
+    for place, options in ((2, ""), (3, ", tokenize='trigram'")):
         try:
-            store.execute("CREATE VIRTUAL TABLE %s USING fts5(x%s)" % (key, options))
-            told[key] = True
-        except sqlite3.Error:
+            store.execute("CREATE VIRTUAL TABLE t%d USING fts5(x%s)" % (place, options))
+            told[place] = "yes"
+        except sqlite.Error:
             pass
 except ImportError:
     pass
-print(json.dumps(told))
+sites = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
+try:
+    sites.append(sysconfig.get_path("purelib", sysconfig.get_preferred_scheme("user")))
+except Exception:
+    pass
+sys.stdout.buffer.write("\\n".join(told + [site for site in sites if site]).encode("utf-8", "surrogateescape"))
 """
 
 
@@ -50,31 +56,34 @@ def ask(python: Path, machine: Machine) -> tuple[Interpreter, tuple[Path, ...]]:
     """
     if not machine.native or not named_like_python(python):
         return Interpreter(python=python, problem=f"{python} was not run: it is no Python of this machine"), ()
-    return _asked(str(python))
+    try:
+        real = os.path.realpath(python)
+    except (OSError, ValueError):
+        real = str(python)
+    answer, sites = _asked(real)
+    return replace(answer, python=python), sites
 
 
 @lru_cache(maxsize=64)
 def _asked(python: str) -> tuple[Interpreter, tuple[Path, ...]]:
-    import json  # noqa: PLC0415 - only where an interpreter is asked
-    import subprocess  # noqa: PLC0415
+    """The answer of one interpreter; environments link to a common one, which is run only once."""
+    import subprocess  # noqa: PLC0415 - only where an interpreter is asked
 
     path = Path(python)
     command = [python, "-I", "-S", "-c", _QUESTION]
     try:
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=LIMIT, check=False)
-        told = json.loads(done.stdout.decode("utf-8", "replace"))
-        sites = tuple(dict.fromkeys(Path(site) for site in told["sites"] if site))
-        answer = Interpreter(
-            python=path,
-            release=str(told["release"]),
-            sqlite=str(told["sqlite"]),
-            fts5=told["fts5"] is True,
-            trigram=told["trigram"] is True,
-            problem="" if told["sqlite"] else f"{python} has no sqlite3 module",
-        )
     except subprocess.TimeoutExpired:
         return Interpreter(python=path, problem=f"{python} did not answer within {LIMIT:g} seconds"), ()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or type(error).__name__
-        return Interpreter(python=path, problem=f"{python} could not be asked about itself ({said})"), ()
-    return answer, sites
+        return Interpreter(python=path, problem=f"{python} could not be started ({said})"), ()
+    told = done.stdout.decode("utf-8", "surrogateescape").replace("\r", "").split("\n")
+    if len(told) < 4 or not re.fullmatch(r"\d+\.\d+\.\d+", told[0]):
+        return Interpreter(python=path, problem=f"{python} did not answer as a Python does"), ()
+    release, sqlite, fts5, trigram, *sites = told
+    problem = "" if sqlite else f"{python} has no sqlite3 module"
+    answer = Interpreter(
+        python=path, release=release, sqlite=sqlite, fts5=fts5 == "yes", trigram=trigram == "yes", problem=problem
+    )
+    return answer, tuple(dict.fromkeys(Path(site) for site in sites if site))

@@ -33,14 +33,11 @@ def test_this_interpreter() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("echo nothing useful", "could not be asked"),
-        ("echo '[]'", "could not be asked"),
+        ("echo nothing useful", "did not answer as a Python does"),
+        ("printf 'a\\nb\\nc\\nd'", "did not answer as a Python does"),
         ("exec sleep 60", "within 0.2 seconds"),
-        ("printf '\\377'", "could not be asked"),
-        (
-            'echo \'{"release": "3.9.1", "sqlite": "", "fts5": false, "trigram": false, "sites": []}\'',
-            "has no sqlite3 module",
-        ),
+        ("printf '\\377'", "did not answer as a Python does"),
+        ("printf '3.9.1\\n\\n\\n'", "has no sqlite3 module"),
     ],
 )
 def test_an_interpreter_that_does_not_answer(
@@ -53,11 +50,30 @@ def test_an_interpreter_that_does_not_answer(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")
+def test_a_file_that_cannot_be_started(tmp_path: Path) -> None:
+    broken = tmp_path / "python3"
+    broken.write_text("#!/nowhere/at/all\n")
+    broken.chmod(0o755)
+    assert "could not be started" in ask(broken, this_machine())[0].problem
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")
 def test_an_old_sqlite_is_reported_as_it_is(tmp_path: Path) -> None:
-    answer = '{"release": "3.11.2", "sqlite": "3.31.1", "fts5": true, "trigram": false, "sites": ["/s", null]}'
-    told, sites = ask(answering(tmp_path / "python3.11", f"echo '{answer}'"), this_machine())
-    assert (told.sqlite, told.fts5, told.trigram) == ("3.31.1", True, False)
+    told, sites = ask(answering(tmp_path / "python3.11", "printf '3.11.2\\n3.31.1\\nyes\\n\\n/s\\n'"), this_machine())
+    assert (told.release, told.sqlite, told.fts5, told.trigram) == ("3.11.2", "3.31.1", True, False)
     assert sites == (Path("/s"),)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+def test_environments_of_one_interpreter_are_asked_once(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    base = answering(tmp_path / "python3.11", f"echo >> {count}; printf '3.11.2\\n3.40.1\\nyes\\nyes\\n'")
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        link = tmp_path / name / "python"
+        link.symlink_to(base)
+        assert ask(link, this_machine())[0].python == link
+    assert count.read_text() == "\n"
 
 
 def test_only_pythons_of_this_machine_are_run(tmp_path: Path) -> None:
