@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cpersona_cli.install.effective import UnknownName
 from cpersona_cli.install.model import LaunchKind, Variable
-from cpersona_cli.install.settings import Kind, Reader
+from cpersona_cli.install.settings import Kind, Reader, Setting
 from cpersona_cli.install.table import BY_ALIAS, BY_NAME, is_secret
+from cpersona_cli.install.table_storage import TRANSPORT
 from cpersona_cli.text import plural, safe
 from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Severity, Target, Trap
 from cpersona_cli.traps.names import API_URL, EMBEDDING, KEY, URL, shares_block
@@ -20,6 +21,7 @@ _GAP = re.compile(r"\{\{.*\}\}|^<[^<>]+>$")
 _REFERENCE = re.compile(r"\$\{[^}]*\}|^\$[A-Za-z_]\w*$|^%[A-Za-z_]\w*%$")
 #: Losing one of these loses memories, vectors or the connection; losing another loses a preference.
 _VITAL = {*EMBEDDING, "CPERSONA_DB_PATH", "CPERSONA_TRANSPORT", "CPERSONA_AUTH_TOKEN", "CPERSONA_ACL_FILE"}
+_TRANSPORT_ROWS = frozenset(TRANSPORT)
 _HTTP_ONLY = {"CPERSONA_AUTH_TOKEN", "CPERSONA_HTTP_HOST", "CPERSONA_HTTP_PORT"}
 
 
@@ -130,28 +132,52 @@ def _too_new(facts: Facts) -> Iterator[Finding]:
 def _stray(facts: Facts) -> Iterator[Finding]:
     """One finding for each place that holds settings the server does not receive."""
     target = server(facts)
-    places: dict[str, list[Variable]] = {}
-    known: set[str] = set()
-    for variable in facts.stray:
-        row = BY_NAME.get(variable.name) or BY_ALIAS.get(variable.name)
-        if row is None or row.reader is not Reader.SERVER or variable.name in known or not variable.text:
-            continue
-        if any(name in target.environment.values for name in row.names) or _read_elsewhere(target, variable):
-            continue
-        known.add(variable.name)
-        places.setdefault(safe(str(variable.place.file or variable.place)), []).append(variable)
-    for place, found in places.items():
+    for place, found in _by_place(target, facts.stray).items():
         names = [variable.name for variable in found]
         count = plural(len(names), "setting")
-        vital = any((BY_ALIAS[n].name if n in BY_ALIAS else n) in _VITAL for n in names)
-        first = found[0].place
         yield Finding(
             about=", ".join(names),
-            place=first,
-            measured=f"{count} in {place} and not in the registration: {', '.join(names)}",
+            place=found[0].place,
+            measured=f"{count} in {safe(place)} and not in the registration: {', '.join(names)}",
             repair=set_variables(target.registration, {variable.name: _copied(variable) for variable in found}),
-            severity=None if vital else Severity.WARNING,
+            severity=None if any(_row(name).name in _VITAL for name in names) else Severity.WARNING,
         )
+
+
+def _row(name: str) -> Setting:
+    return BY_NAME[name] if name in BY_NAME and name not in BY_ALIAS else BY_ALIAS[name]
+
+
+def _by_place(target: Target, stray: Iterable[Variable]) -> Mapping[str, Sequence[Variable]]:
+    """The settings of the server that were meant for it and do not arrive, by where they stand.
+
+    A place that makes a server speak HTTP configures one that somebody starts by hand; one that holds second names
+    alone, such as EMBEDDING_MODEL, may belong to any program.
+    """
+    places: dict[str, list[Variable]] = {}
+    by_hand: set[str] = set()
+    seen: set[str] = set()
+    for variable in stray:
+        place = str(variable.place.file or variable.place)
+        if variable.name == "CPERSONA_TRANSPORT" and variable.text != "stdio":
+            by_hand.add(place)
+        if _missing(target, variable) and _row(variable.name).name not in seen:
+            seen.add(_row(variable.name).name)
+            places.setdefault(place, []).append(variable)
+    return {
+        place: found
+        for place, found in places.items()
+        if place not in by_hand and any(variable.name not in BY_ALIAS for variable in found)
+    }
+
+
+def _missing(target: Target, variable: Variable) -> bool:
+    """Whether the variable is a setting of the server that this registration does not hand on."""
+    if variable.name not in BY_NAME and variable.name not in BY_ALIAS:
+        return False
+    row = _row(variable.name)
+    mine = row.reader is Reader.SERVER and row not in _TRANSPORT_ROWS and bool(variable.text)
+    return mine and not any(n in target.environment.values for n in row.names) and not _read_elsewhere(target, variable)
 
 
 def _read_elsewhere(target: Target, variable: Variable) -> bool:
@@ -167,7 +193,9 @@ def _read_elsewhere(target: Target, variable: Variable) -> bool:
 
 
 def _copied(variable: Variable) -> str:
-    return f"<the value from {variable.place}>" if is_secret(variable.name) else variable.text
+    """The value to copy; what a shell would first have to expand, and secrets, are only pointed at."""
+    hidden = is_secret(variable.name) or any(sign in variable.text for sign in "$`%") or variable.text[0] == "~"
+    return f"<the value from {variable.place}>" if hidden else variable.text
 
 
 def _unexpanded(facts: Facts) -> Iterator[Finding]:

@@ -37,6 +37,16 @@ def floating(known: Facts) -> Facts:
 
 FLOATING = floating(facts({"CPERSONA_BLOCK_INDEX": "true"}))
 
+HTTP = "streamable-http"
+
+
+def in_zshrc(**values: str) -> tuple[Variable, ...]:
+    """Settings by short names, as a shell's start file holds them."""
+    names = {"DB": "CPERSONA_DB_PATH", "TRANSPORT": "CPERSONA_TRANSPORT", "TOKEN": "CPERSONA_AUTH_TOKEN"}
+    place = Place(Path("/home/u/.zshrc"), 3)
+    return tuple(Variable(names.get(n, f"EMBEDDING_{n}"), value, place, "file") for n, value in values.items())
+
+
 MODE_NONE = (
     Case("names.mode-none", "nothing set", facts({}), says=(f'"{MODE}": "http"', "8401/embed", "default is none")),
     Case("names.mode-none", "none written", facts({MODE: "none"}), says=f"{MODE}=none"),
@@ -317,6 +327,12 @@ STRAY = (
         count=1,
     ),
     Case("names.stray", "a preference", facts({}, stray=stray("CPERSONA_RRF_K")), says="CPERSONA_RRF_K"),
+    Case("names.stray", "to be expanded first", facts({}, stray=in_zshrc(DB="$HOME/c.db")), says="<the value from"),
+    Case("names.stray", "a server started by hand", facts({}, stray=in_zshrc(DB="/c.db", TRANSPORT=HTTP)), "pass"),
+    Case("names.stray", "transport of another server", facts({}, stray=in_zshrc(TOKEN="t")), "pass"),
+    Case("names.stray", "another program's", facts({}, stray=in_zshrc(MODEL="m")), "pass"),
+    Case("names.stray", "second names beside", facts({}, stray=in_zshrc(MODEL="m", DB="/c.db")), says="2 settings"),
+    Case("names.stray", "empty", facts({}, stray=in_zshrc(DB="")), "pass"),
     Case("names.stray", "in the block as well", facts(GOOD, stray=stray(MODE, URL)), "pass"),
     Case("names.stray", "under its other name", facts({"EMBEDDING_MODE": "http"}, stray=stray(MODE)), "pass"),
     Case("names.stray", "in this shell", facts({}, client="codex", stray=SHELL_ONLY), says="1 setting in this shell"),
