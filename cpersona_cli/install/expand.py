@@ -36,7 +36,7 @@ def context(registration: Registration, machine: Machine, lookup: Lookup) -> Con
     """The rule of the registration's own client; a file of no known client is read without one."""
     client = CLIENTS.get(registration.client)
     return Context(
-        rule=client.expansion if client else "none",
+        rule="final" if registration.client == "env" else client.expansion if client else "none",
         reader=client.title if client else "a client of unknown kind",
         lookup=lookup,
         home=str(machine.home),
@@ -57,6 +57,12 @@ def expand(text: str, where: Context) -> tuple[str, str]:
 
 def _none(text: str, where: Context, reasons: list[str]) -> str:
     _leftover(text, where, reasons)
+    return text
+
+
+def _final(text: str, where: Context, reasons: list[str]) -> str:
+    """The environment of a process: nobody is going to expand anything in it."""
+    del where, reasons
     return text
 
 
@@ -200,6 +206,7 @@ _RULES: dict[str, Callable[[str, Context, list[str]], str]] = {
     "gemini": _gemini,
     "braces": _braces,
     "none": _none,
+    "final": _final,
     "shell command": _shell,
     "compose environment": _compose,
     "cmd command": _cmd,

@@ -38,13 +38,6 @@ def readable(machine: Machine) -> bool:
     return (machine.system == "windows") == (current_system() == "windows")
 
 
-def here(text: str, machine: Machine) -> Path | None:
-    """An absolute path of the inspected system as a file of this one; None when it is relative or cannot be."""
-    if "\0" in text or not readable(machine) or not machine.pure(text).is_absolute():
-        return None
-    return Path(text)
-
-
 def is_bare(word: str) -> bool:
     """Whether a program is named without a folder, so that PATH is searched for it."""
     return bool(word) and "/" not in word and "\\" not in word

@@ -90,9 +90,10 @@ def test_a_program_found_only_by_the_shell_makes_two(tmp_path: Path) -> None:
 
 
 def test_this_process_is_taken_as_it_is(tmp_path: Path) -> None:
-    where = machine(tmp_path, env={DB: "/a.db"})
-    found = one(registered(where, "env"), where)
-    assert (found.base, dict(found.values)[DB].origin) == ("process", "process")
+    where = machine(tmp_path, env={DB: "${HOME}/a.db"})
+    found = one(registered(where, "env", env={DB: "${HOME}/a.db"}), where)
+    assert (found.base, found.get(DB), found.values[DB].unresolved) == ("process", "${HOME}/a.db", "")
+    assert one(registered(where, "env"), where).values[DB].origin == "process"
 
 
 def test_a_remote_server_has_its_own_environment(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def test_files_that_may_not_be_executed(tmp_path: Path) -> None:
     where = machine(tmp_path, env={"PATH": str(tmp_path)})
     plain = tmp_path / "uvx"
     plain.touch(0o644)
+    where = replace(where, env={"PATH": f"bad\0:{'n' * 300}:{tmp_path}"})
     assert f"chmod +x {plain}" in found(where, "codex", "uvx").problem
     assert f"chmod +x {plain}" in found(where, "codex", str(plain)).problem
 
@@ -177,6 +178,10 @@ def test_a_script_that_cannot_be_read(tmp_path: Path) -> None:
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     assert "cannot be read" in home_of(loop, machine(tmp_path / "m")).why
+
+
+def test_an_interpreter_that_is_not_there(tmp_path: Path) -> None:
+    assert "does not exist" in home_of_python(tmp_path / "bin/python", machine(tmp_path)).why
 
 
 def test_an_interpreter_outside_of_environments_is_asked(tmp_path: Path) -> None:
