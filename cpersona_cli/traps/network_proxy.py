@@ -11,7 +11,7 @@ from cpersona_cli.install.proxies import Proxy, ProxyError, exceptions, is_loopb
 from cpersona_cli.text import bare_url, safe
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap
 from cpersona_cli.traps.network import endpoint
-from cpersona_cli.traps.repairs import set_variable
+from cpersona_cli.traps.repairs import remove_variable, set_variable
 from cpersona_cli.traps.subject import server
 
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -133,9 +133,7 @@ def _without(facts: Facts, name: str) -> Repair:
     value = facts.target.environment.values.get(name)
     registration = facts.target.registration
     if value is not None and value.place.file is not None and value.place.file == registration.place.file:
-        return Repair(
-            prose=f"in {value.place}, remove {name}, then restart {registration.client_title}", place=value.place
-        )
+        return remove_variable(registration, name, at=value.place)
     return set_variable(registration, name.lower(), "")
 
 
