@@ -210,7 +210,7 @@ def test_a_full_pipe_that_nobody_reads_is_quiet() -> None:
 
 
 def test_version_help_and_errors_import_no_more_than_they_need() -> None:
-    heavy = "{'typer', 'rich', 'httpx', 'numpy', 'sqlite3', 'asyncio', 'cpersona_cli.traps.model'}"
+    heavy = "{'typer', 'rich', 'httpx', 'numpy', 'asyncio', 'cpersona_cli.traps.model'}"
     for argv, allowed in ((["--version"], set()), (["--help"], {"typer"}), (["doctor", "--help"], {"typer"})):
         code = f"import sys; from cpersona_cli.app import main; main({argv}); print(sorted({heavy} & set(sys.modules)))"
         answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,17 +8,13 @@ from urllib.parse import parse_qsl, urlsplit
 
 from cpersona_cli.install.effective import Effective
 from cpersona_cli.install.model import Registration, Status, Variable
+from cpersona_cli.install.table import BY_NAME, is_secret
 from cpersona_cli.report.json import place
 from cpersona_cli.report.model import Section
 from cpersona_cli.store.reading import State
 from cpersona_cli.text import bare_url, plural, secret
 from cpersona_cli.traps.model import Database, Facts, Target
 
-_SECRET_NAME = re.compile(
-    r"(?:^|[_.-])(?:api_?key|key|token|secret|pass|password|passwd|credentials?|authorization|bearer)(?:$|[_.-])",
-    re.IGNORECASE,
-)
-_NO_SECRET_NAME = re.compile(r"_(?:FILE|PATH|URL|ID|NAME|MODE|TTL|SECS|LIMIT|COUNT)$", re.IGNORECASE)
 _BEARER = re.compile(r"(?:Bearer|Basic)\s+(\S+)", re.IGNORECASE)
 _SHORTEST = 8  # characters from which the value of a variable that only sounds secret counts as one
 
@@ -181,27 +177,29 @@ def _assumption(target: Target) -> str:
 def secrets(facts: Facts) -> tuple[str, ...]:
     """Every secret value that the facts hold, to be removed by value from whatever leaves the process."""
     found: set[str] = set()
+    found.update(_of_variables(facts.stray))
+    for database in facts.databases:
+        for holder in database.reading.holders:
+            found.update(value for name, value in (holder.environment or {}).items() if _is_secret(name, value))
     for entry in (*facts.registrations, *facts.discovery.embedding_servers):
-        found.update(_of_variables((*entry.variables, *entry.launch.variables)))
+        found.update(_of_variables((*entry.variables, *entry.inherited, *entry.launch.variables)))
         found.update(_of_words((*entry.args, *entry.launch.words)))
         for name, value in entry.headers.items():
             bearer = _BEARER.match(value)
-            found.update([bearer[1]] if bearer else [value] if _SECRET_NAME.search(name) else [])
+            found.update([bearer[1]] if bearer else [value] if _is_secret(name, value) else [])
         found.update(_of_url(entry.url))
     for target in facts.targets:
         for setting in target.settings.values.values():
             if setting.setting.secret and setting.text:
                 found.update((setting.text, str(setting)))
             found.update(_of_url(str(setting)))
-        found.update(
-            value.text for name, value in target.environment.values.items() if _sounds_secret(name, value.text)
-        )
+        found.update(value.text for name, value in target.environment.values.items() if _is_secret(name, value.text))
     return tuple(sorted(value for value in found if value))
 
 
 def _of_variables(variables: Iterable[Variable]) -> Iterator[str]:
     for variable in variables:
-        if _sounds_secret(variable.name, variable.text):
+        if _is_secret(variable.name, variable.text):
             yield variable.text
         yield from _of_url(variable.text)
 
@@ -210,18 +208,19 @@ def _of_words(words: Sequence[str]) -> Iterator[str]:
     """Secrets on a command line: ``--api-key VALUE``, ``NAME_KEY=VALUE``, ``Bearer VALUE``, and those in URLs."""
     for word, following in zip(words, [*words[1:], ""], strict=False):
         name, equals, value = word.partition("=")
-        if equals and _sounds_secret(name, value):
+        if equals and _is_secret(name, value):
             yield value
-        elif name.startswith("-") and _sounds_secret(name, following):
+        elif name.startswith("-") and _is_secret(name, following):
             yield following
         yield from _BEARER.findall(word)
         yield from _of_url(value if "://" in value else word)
 
 
-def _sounds_secret(name: str, value: str) -> bool:
-    if not _SECRET_NAME.search(name) or _NO_SECRET_NAME.search(name):
-        return False
-    return len(value) >= _SHORTEST and not value.isdecimal() and not value.startswith(("/", "~", "${"))
+def _is_secret(name: str, value: str) -> bool:
+    """Whether ``value`` must not be shown: by the table of settings, or by what an unknown name and the value say."""
+    if name in BY_NAME:
+        return BY_NAME[name].secret
+    return is_secret(name) and len(value) >= _SHORTEST and not value.isdecimal() and value[0] not in "/~$%"
 
 
 def _of_url(text: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.traps import MACHINE, facts, reading, registration, targets
 
-from cpersona_cli.install.model import Looked, Process, Status
+from cpersona_cli.install.model import Looked, Place, Process, Status, Variable
 from cpersona_cli.report import inventory
 from cpersona_cli.report.model import Section
 from cpersona_cli.store.reading import State
@@ -77,18 +77,25 @@ def test_secrets_of_headers(headers: dict[str, str]) -> None:
     "env",
     [
         {"MAX_TOKEN": "1000000000"},
-        {"KEY_FILE": "some-file-name"},
-        {"TOKEN_LIMIT": "a-long-value-here"},
         {"MY_KEY": "short"},
         {"MY_KEY": "/run/secrets/key"},
         {"MY_KEY": "${THE_KEY_VARIABLE}"},
-        {"MONKEY": "banana-banana"},
+        {"CPERSONA_EMBEDDING_MODEL": "text-embedding-3-small"},
         {"SOME_URL": "http://[broken"},
     ],
     ids=lambda env: f"{next(iter(env.items()))}",
 )
 def test_what_only_sounds_secret_is_left_alone(env: dict[str, str]) -> None:
     assert inventory.secrets(facts(env)) == ()
+
+
+def test_secrets_found_beside_the_registrations() -> None:
+    key = Variable("CPERSONA_EMBEDDING_API_KEY", KEY, Place(words="~/.bashrc"))
+    assert inventory.secrets(replace(facts(), stray=(key,))) == (KEY,)
+    entry = registration(inherited=(key,))
+    assert inventory.secrets(replace(facts(), discovery=replace(facts().discovery, registrations=(entry,)))) == (KEY,)
+    holder = Process(pid=7, environment={"CPERSONA_EMBEDDING_API_KEY": KEY})
+    assert inventory.secrets(with_database(facts(), holders=(holder, Process(pid=8)))) == (KEY,)
 
 
 def test_a_secret_is_told_by_its_length_and_a_url_without_its_secrets() -> None:

@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,6 +85,28 @@ def test_an_output_that_cannot_be_is_named(
         parse_outputs([spec], "text")
     assert said in str(raised.value)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"], "checking writes nothing"
+
+
+STRANGER = """
+import os, sys
+from cpersona_cli.report.output import OutputError, parse_outputs
+if os.getuid() == 0:  # root may write anywhere
+    os.setuid(65534)
+try:
+    parse_outputs([sys.argv[1]], "text")
+except OutputError as error:
+    print(error)
+"""
+
+
+def test_a_place_without_permission_is_named() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o555)
+        command = [sys.executable, "-c", STRANGER, str(folder / "out")]
+        answer = subprocess.run(command, capture_output=True, text=True, check=True)
+        folder.chmod(0o755)
+    assert answer.stdout == f"cannot write --output {name}/out: permission denied\n"
 
 
 def test_one_file_cannot_hold_two_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
