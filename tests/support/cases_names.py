@@ -85,6 +85,7 @@ MODE_UNSUPPORTED = (
         "names.mode-unsupported", "under the alias", facts({"EMBEDDING_MODE": "ollama"}), says='"EMBEDDING_MODE": "api"'
     ),
     Case("names.mode-unsupported", "in TOML", facts({MODE: "HTTP"}, client="codex"), says=f'{MODE} = "http"'),
+    Case("names.mode-unsupported", "literal in a process", facts({MODE: "${M}"}, client="env"), says="“${M}”"),
     Case("names.mode-unsupported", "before it was refused", facts({MODE: "HTTP"}, version="2.5.9"), says="http"),
     Case("names.mode-unsupported", "control characters are shown harmless", facts({MODE: "a\x1b[2J"}), says="\\x1b[2J"),
     *(
@@ -360,6 +361,7 @@ PLACEHOLDERS = (
     Case("names.unexpanded", "template", facts({**API, MODEL: "{{ model }}"}), says="{{ model }}"),
     Case("names.unexpanded", "the process got it literally", facts({MODEL: "<m>"}, client="env"), says="export"),
     Case("names.unexpanded", "the client says it itself", facts({**API, MODEL: "${M}"}), "pass"),
+    Case("names.unexpanded", "a reference in a process", facts({MODEL: "${M}"}, client="env"), says="“${M}”"),
     Case("names.unexpanded", "a reference in an option", facts({}, launch=docker({MODEL: "$m"})), says="“$m”"),
     Case("names.unexpanded", "a reference in a block is another group", facts({MODEL: "$m"}), "pass"),
     Case("names.unexpanded", "a plain value", facts({**API, MODEL: "nomic-embed-text:v1.5"}), "pass"),
