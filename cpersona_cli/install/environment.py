@@ -70,7 +70,9 @@ def environments(registration: Registration, machine: Machine) -> tuple[Environm
         return (_complete("whitelist", _whitelisted(base, registration, machine), registration, machine),)
     desktop = _complete("none", _session(registration, machine), registration, machine)
     shell = _complete("shell", _shell(machine, machine.env), registration, machine)
-    return (desktop, shell) if _differ(desktop, shell, registration, machine) else (desktop,)
+    if not _differ(desktop, shell, registration, machine):
+        return (desktop,)
+    return replace(desktop, assumption="none"), replace(shell, assumption="shell")
 
 
 def _fold(name: str, machine: Machine) -> str:

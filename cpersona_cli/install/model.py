@@ -66,13 +66,15 @@ class Environment:
     by the desktop, with nothing of the shell's). ``process`` is this process's own, ``container`` and ``wsl`` are
     other systems that see only what the command line hands over; then ``outer`` is the environment of the program that
     the client itself starts. ``problems`` are sentences about what should have been read, such as an environment file,
-    and could not be.
+    and could not be. ``assumption`` is set where two environments are made of one registration: which of the two bases
+    this one assumes of the client, also for a server in a container.
     """
 
     base: Literal["whitelist", "shell", "none", "process", "container", "wsl"]
     values: Mapping[str, Value]
     problems: tuple[str, ...] = ()
     outer: Mapping[str, Value] = field(default_factory=dict)
+    assumption: Literal["", "none", "shell"] = ""
 
     def get(self, name: str) -> str | None:
         value = self.values.get(name)

@@ -234,7 +234,8 @@ def test_a_container_differs_only_by_what_is_passed(tmp_path: Path) -> None:
     where = machine(tmp_path, env={**SHELL, DB: "/shell.db"})
     words = ("/usr/bin/docker", "run", "-i")
     assert len(environments(registered(where, "cursor", *words, IMAGE), where)) == 1
-    assert len(environments(registered(where, "cursor", *words, "-e", DB, IMAGE), where)) == 2
+    both = environments(registered(where, "cursor", *words, "-e", DB, IMAGE), where)
+    assert [(found.base, found.assumption) for found in both] == [("container", "none"), ("container", "shell")]
 
 
 def test_compose_interpolates_from_the_shell_then_its_env_file(tmp_path: Path) -> None:
