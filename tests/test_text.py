@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from cpersona_cli.text import bare_url
 
 
