@@ -220,3 +220,31 @@ def test_the_plugin_can_be_off_or_silent(tmp_path: Path) -> None:
     assert plugin.hooks_disabled
     write(here.cwd / ".claude" / "settings.local.json", '{"enabledPlugins": {"cpersona@x": false}}')
     assert always_loaded(here).plugin is None
+
+
+def test_a_project_that_is_also_the_settings_folder_is_read_once(tmp_path: Path) -> None:
+    here = machine(tmp_path)
+    here = Machine(
+        system="linux",
+        home=here.home,
+        cwd=here.cwd,
+        root=tmp_path,
+        env={"CLAUDE_CONFIG_DIR": str(here.cwd / ".claude"), "CODEX_HOME": str(here.cwd)},
+    )
+    write(here.cwd / ".claude" / "CLAUDE.md", BLOCK)
+    write(here.cwd / "AGENTS.md", BLOCK)
+    assert [(file.path.name, file.scope) for file in always_loaded(here).files] == [
+        ("CLAUDE.md", "user"),
+        ("AGENTS.md", "user"),
+    ]
+
+
+@pytest.mark.parametrize("folder", ["x" * 5000, "nul\0name"])
+def test_folders_that_cannot_exist_are_survived(tmp_path: Path, folder: str) -> None:
+    assert always_loaded(machine(tmp_path, CLAUDE_CONFIG_DIR=f"/{folder}")).files == ()
+
+
+def test_a_memory_index_that_is_no_file_is_left_out(tmp_path: Path) -> None:
+    here = machine(tmp_path)
+    (here.home / ".claude" / "projects" / "p" / "memory" / "MEMORY.md").mkdir(parents=True)
+    assert always_loaded(here).indexes == ()

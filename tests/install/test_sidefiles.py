@@ -127,6 +127,17 @@ def test_where_an_access_table_cannot_be_read(
     assert state == "unreadable" or found.at == PLACE
 
 
+def test_a_path_that_was_not_expanded_is_unknown(tmp_path: Path) -> None:
+    value = Value("${NOT_SET}/acl.json", PLACE, "env block", "${NOT_SET}/acl.json", "NOT_SET is not set")
+    environment = Environment(base="process", values={"CPERSONA_ACL_FILE": value})
+    settings = effective(environment, "2.6.14")
+    database = DatabasePath(text="", place=PLACE, path=None)
+    here = Machine(system="linux", home=tmp_path, cwd=tmp_path)
+    found = side_files(ENTRY, environment, settings, database, here).acl
+    assert found is not None
+    assert (found.state, found.problem) == ("unknown", "NOT_SET is not set")
+
+
 def test_a_relative_path_counts_from_the_folder_of_the_entry(tmp_path: Path) -> None:
     (tmp_path / "acl.json").write_text(json.dumps(client()))
     found = read(tmp_path, {"CPERSONA_ACL_FILE": "acl.json"}, replace(ENTRY, cwd=str(tmp_path))).acl

@@ -254,6 +254,12 @@ SCOPE = (
         facts(ENV, others=[registration(ENV, name="me mory")]),
         says="claude mcp remove 'me mory' -s user",
     ),
+    Graded(
+        "registration.doubled",
+        "one of them is a server elsewhere",
+        facts(ENV, others=[registration(ENV, name="remote", transport="http", url="http://h:8402/mcp")]),
+        "pass",
+    ),
     Graded("registration.doubled", "two databases", facts(ENV, others=[registration(OTHER, name="memory")]), "pass"),
     Graded("registration.doubled", "two clients", facts(ENV, others=[registration(ENV, client="codex")]), "pass"),
     Graded(
