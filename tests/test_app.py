@@ -191,11 +191,8 @@ def test_signals(number: int, code: int) -> None:
     "words", [["doctor", "--env", "--only", "names.url-missing"], ["--version"], ["probe"]], ids=" ".join
 )
 def test_closed_streams(words: list[str], closed: tuple[int, ...]) -> None:
-    def close() -> None:
-        for number in closed:
-            os.close(number)
-
-    answer = subprocess.run([SCRIPT, *words], preexec_fn=close, capture_output=True, text=True, check=False)
+    shell = " ".join(['exec "$@"', *(f"{number}>&-" for number in closed)])
+    answer = subprocess.run(["sh", "-c", shell, "sh", SCRIPT, *words], capture_output=True, text=True, check=False)
     assert answer.returncode == (2 if words == ["probe"] else 0)
     assert "Traceback" not in answer.stderr
 

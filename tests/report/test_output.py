@@ -214,12 +214,18 @@ sys.exit(emit(ALL[sys.argv[1]], Output(format=sys.argv[2])))
 """
 
 
-def child(*words: str, **options: object) -> subprocess.CompletedProcess[bytes]:
+def child(*words: str, closed: tuple[int, ...] = (), **options: object) -> subprocess.CompletedProcess[bytes]:
+    """A process that presents a report; ``closed`` are the descriptors it starts without."""
+    shell = " ".join(['exec "$@"', *(f"{number}>&-" for number in closed)])
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONUTF8": "0"}
     environment.update(options.pop("env", {}))  # type: ignore[call-overload]
     defaults: dict[str, object] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.run(  # type: ignore[call-overload, no-any-return]
-        [sys.executable, "-c", CHILD, *words], env=environment, timeout=60, check=False, **{**defaults, **options}
+        ["sh", "-c", shell, "sh", sys.executable, "-c", CHILD, *words],
+        env=environment,
+        timeout=60,
+        check=False,
+        **{**defaults, **options},
     )
 
 
@@ -254,11 +260,7 @@ def test_a_full_disk_is_named_and_never_passes(name: str, code: int) -> None:
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
 def test_closed_streams_are_survived(closed: tuple[int, ...]) -> None:
-    def close() -> None:
-        for number in closed:
-            os.close(number)
-
-    answer = child("passing", "json", preexec_fn=close)
+    answer = child("passing", "json", closed=closed)
     assert answer.returncode == 0
     assert answer.stderr == b""
     if 1 not in closed:
