@@ -79,7 +79,9 @@ WIDE = trap("database.synced-folder", Severity.HINT).stamp(
 
 
 def check(trap_id: str, state: State = State.PASS, reason: str = "", findings: tuple[Finding, ...] = ()) -> Check:
-    return Check(trap=trap(trap_id), state=state, reason=reason, findings=findings, subjects=int(state is not State.SKIPPED))
+    return Check(
+        trap=trap(trap_id), state=state, reason=reason, findings=findings, subjects=int(state is not State.SKIPPED)
+    )
 
 
 def skipped(trap_id: str, reason: str) -> Check:
