@@ -8,11 +8,13 @@ from itertools import chain
 
 from cpersona_cli.install.instructions import Block, InstructionFile
 from cpersona_cli.install.model import LaunchKind
-from cpersona_cli.text import nearest, plural
+from cpersona_cli.text import nearest, plural, safe
+from cpersona_cli.traps.database_file import measured, readable
 from cpersona_cli.traps.model import Database, Facts, Finding, Needs, Repair, Severity, Trap
 from cpersona_cli.traps.repairs import remove_variable
 
 # Letters of other scripts that look like Latin ones; NFKC leaves them alone.
+_LISTED = 6  # names shown of a longer list
 _LOOK_ALIKES = str.maketrans("асеорхуіѕјһԁɡαοеνρτικ", "aceopxyisjhdgaoevptik")
 
 
@@ -31,7 +33,15 @@ def _alike(names: Iterable[str]) -> list[list[str]]:
 
 
 def _rows(counts: Mapping[str, int], names: Iterable[str]) -> str:
-    return ", ".join(f"{name!r} with {plural(counts.get(name, 0), 'memory', 'memories')}" for name in names)
+    """The names with most rows, each with its number of memories."""
+    ordered = sorted(names, key=lambda name: (-counts.get(name, 0), name))
+    listed = [f"{_quoted(name)} with {plural(counts.get(name, 0), 'memory', 'memories')}" for name in ordered[:_LISTED]]
+    more = len(ordered) - _LISTED
+    return ", ".join([*listed, f"{more} more"] if more > 0 else listed)
+
+
+def _quoted(name: str) -> str:
+    return f"'{safe(name, 80)}'"
 
 
 def policy_blocks(facts: Facts) -> Iterator[tuple[InstructionFile, Block]]:
@@ -75,7 +85,7 @@ def _agent_without_memories(facts: Facts) -> Iterator[Finding]:
                     place=file.at(block.agent_line),
                     subject=str(file.path),
                     severity=None if sure else Severity.HINT,
-                    measured=f"agent_id {agent!r} has no memories in {database.path}, which holds "
+                    measured=f"agent_id {_quoted(agent)} has no memories in {database.path}, which holds "
                     f"{_rows(agents, unclaimed)} that no instruction file names",
                     repair=Repair(
                         prose=f"if {into!r} is the right id, write it here; if {agent!r} is, ask the agent to move the "
@@ -98,7 +108,9 @@ def _merge(source: str, target: str) -> str:
 
 
 def _agent_variants(facts: Facts) -> Iterator[Finding]:
-    agents = facts.database.reading.agents
+    reading = readable(facts)
+    measured(reading, "agents")
+    agents = reading.agents
     for group in _alike(agents):
         keep = max(group, key=lambda name: (agents[name], name))
         yield Finding(
@@ -124,7 +136,9 @@ def _agent_in_server(facts: Facts) -> Iterator[Finding]:
 
 
 def _literal_auto(facts: Facts) -> Iterator[Finding]:
-    count = facts.database.reading.projects.get("@auto", 0)
+    reading = readable(facts)
+    measured(reading, "projects")
+    count = reading.projects.get("@auto", 0)
     if count:
         yield Finding(
             about="memories.project_id",
@@ -138,7 +152,9 @@ def _literal_auto(facts: Facts) -> Iterator[Finding]:
 
 
 def _project_variants(facts: Facts) -> Iterator[Finding]:
-    projects = facts.database.reading.projects
+    reading = readable(facts)
+    measured(reading, "projects")
+    projects = reading.projects
     for group in _alike(name for name in projects if name and name != "@auto"):
         yield Finding(
             about=group[0],

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from cpersona_cli.install.effective import Effective
 from cpersona_cli.text import plural
+from cpersona_cli.traps.database_file import measured
 from cpersona_cli.traps.model import (
     Database,
     Facts,
@@ -102,6 +103,7 @@ def _episode_penalty(facts: Facts) -> Iterator[Finding]:
     database = _database(facts, target)
     if setting.value is not True or database is None or not database.reading.counts.get("episodes"):
         return
+    measured(database.reading, "before_newest_episode")
     behind, rows = database.reading.before_newest_episode, memories(database) or 0
     if behind * 2 > rows:
         yield Finding(

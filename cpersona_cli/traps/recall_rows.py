@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cpersona_cli.text import plural
+from cpersona_cli.traps.database_file import measured, readable
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Trap
 from cpersona_cli.traps.recall import memories, number
 from cpersona_cli.traps.repairs import set_variable
@@ -12,6 +13,7 @@ from cpersona_cli.traps.repairs import set_variable
 
 def _beyond_window(facts: Facts) -> Iterator[Finding]:
     database = facts.database
+    measured(readable(facts), "counts")
     rows = memories(database)
     windows = [number(t.settings["CPERSONA_MAX_MEMORIES"]) for t in database.targets]
     indexed = any(name.endswith(".memories.coarseindex") for name in database.reading.files)
@@ -27,8 +29,9 @@ def _beyond_window(facts: Facts) -> Iterator[Finding]:
 
 
 def _content_cap(facts: Facts) -> Iterator[Finding]:
-    database = facts.database
-    longest = database.reading.longest_content
+    database, reading = facts.database, readable(facts)
+    measured(reading, "longest_content")
+    longest = reading.longest_content
     caps = {t.registration.label: (t.settings["CPERSONA_MAX_CONTENT_LENGTH"], t) for t in database.targets}
     values = {number(setting) for setting, _ in caps.values() if not setting.invalid}
     if not values:
@@ -56,7 +59,8 @@ def _content_cap(facts: Facts) -> Iterator[Finding]:
 
 
 def _timestamps(facts: Facts) -> Iterator[Finding]:
-    reading = facts.database.reading
+    reading = readable(facts)
+    measured(reading, "future_timestamps", "invalid_timestamps")
     for count, what in (
         (reading.future_timestamps, "in the future"),
         (reading.invalid_timestamps, "that cannot be read"),

@@ -68,7 +68,7 @@ def _unexpanded(facts: Facts) -> Iterator[Finding]:
             continue
         why, severity = _unexpanded_why(name, value)
         if why:
-            if target.environment.base == "none" and _expanded_in_shell(facts, name):
+            if target.environment.assumption == "none" and _expanded_in_shell(facts, name):
                 severity = Severity.HINT if registration.client in _TERMINAL else Severity.WARNING
             shown = "" if is_secret(name) else f"{name}={value.raw or value.text}: "
             yield Finding(
@@ -87,7 +87,7 @@ def _expanded_in_shell(facts: Facts, name: str) -> bool:
     registration = facts.target.registration
     return any(
         target.registration is registration
-        and target.environment.base == "shell"
+        and target.environment.assumption == "shell"
         and name in target.environment.values
         and not target.environment.values[name].unresolved
         for target in facts.targets

@@ -7,6 +7,7 @@ from itertools import combinations
 
 from cpersona_cli.install.settings import Kind
 from cpersona_cli.install.version import NEWEST_KNOWN, key, older
+from cpersona_cli.traps.database_file import measured, readable
 from cpersona_cli.traps.database_schema import schema_of
 from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap
 from cpersona_cli.traps.recall import number
@@ -101,6 +102,7 @@ def _not_restarted(facts: Facts) -> Iterator[Finding]:
 
 def _migration(facts: Facts) -> Iterator[Finding]:
     database = facts.database
+    measured(readable(facts), "schema", "counts")
     schema = database.reading.schema
     if schema is None or schema > 13 or not database.reading.counts.get("memories", 1):
         return

@@ -150,6 +150,12 @@ IDS = (
         "pass",
     ),
     Graded(
+        "identity.agent-without-memories",
+        "a long list is cut",
+        read(instructions(policy("me")), agents={f"agent {n}": n for n in range(9)}),
+        says=("'agent 8' with 8 memories", "3 more"),
+    ),
+    Graded(
         "identity.agent-in-server",
         "set for the server",
         facts({**ENV, "CPERSONA_AGENT_ID": "me"}),

@@ -6,7 +6,7 @@ import pytest
 from support.trap_facts import Graded
 from support.traps import facts, reading, registration
 
-from cpersona_cli.store.reading import Reading
+from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.traps.model import Facts
 
 DB = "/home/u/cpersona.db"
@@ -179,6 +179,8 @@ CASES = (
         count=2,
         severity="warning",
     ),
+    Graded("recall.timestamps", "no time to look", recall({}, store(9, unmeasured=("future_timestamps",))), "unknown"),
+    Graded("recall.timestamps", "no database yet", recall({}, store(9, state=State.MISSING)), "skipped"),
     Graded("recall.timestamps", "none", recall({}, store(9)), "pass"),
 )
 
