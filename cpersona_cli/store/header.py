@@ -42,14 +42,18 @@ def parse(head: bytes) -> Header | None:
 
 def head_of(path: Path, count: int) -> bytes:
     """The first ``count`` bytes of a file. Never blocks, should a pipe have taken its place. Raises ``OSError``."""
-    return _read_at(path, 0, count)
-
-
-def _read_at(path: Path, offset: int, count: int) -> bytes:
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-    with os.fdopen(os.open(path, flags), "rb") as file:
-        file.seek(offset)
-        return file.read(count)
+    descriptor = os.open(path, flags)
+    try:
+        head = b""
+        while len(head) < count and (more := os.read(descriptor, count - len(head))):
+            head += more
+    except OSError as error:
+        error.filename = str(path)
+        raise
+    finally:
+        os.close(descriptor)
+    return head
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,8 +86,8 @@ def _surroundings(reading: Reading, mountinfo: str | None, system: System) -> Re
         calibration, problem = read_calibration(files.sibling(path, ".calibration.json"))
         reading = replace(reading, calibration=calibration, calibration_problem=problem)
     folder = files.existing_folder(files.real_path(path))
-    if folder is None:
-        return reading
+    if folder is None:  # a drive that is not there
+        return replace(reading, folder_writable=False)
     if mountinfo is None:
         mountinfo = mounts.mountinfo_of_this_process() if system == "linux" else ""
     ground = mounts.ground(folder, mountinfo, system)
@@ -150,7 +150,7 @@ def _contents(reading: Reading, real: Path, deadline: float) -> Reading:
             why = f"its log can only be read from a copy, and {error}"
             return replace(reading, state=State.UNREADABLE, detail=why)
         except OSError as error:
-            name = Path(os.fsdecode(error.filename)).name if error.filename else real.name
+            name = Path(error.filename or real).name
             return replace(reading, state=State.UNREADABLE, detail=f"the system says of {name}: {error.strerror}")
     return replace(reading, state=State.UNREADABLE, detail="it changed faster than it could be read; try again")
 

@@ -232,9 +232,10 @@ def test_a_server_that_starts_meanwhile_is_noticed(wal: Path, monkeypatch: pytes
 def test_a_store_that_never_rests_is_given_up(wal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stamps = iter(range(1000))
     monkeypatch.setattr(inspect, "stamp", lambda _: (next(stamps),))
-    reading = quietly(wal)
-    assert (reading.state, reading.counts) == (State.UNREADABLE, {})
-    assert "changed faster" in reading.detail
+    for timeout in (10.0, 0.0):
+        reading = quietly(wal, timeout=timeout)
+        assert (reading.state, reading.counts) == (State.UNREADABLE, {})
+        assert "changed faster" in reading.detail
 
 
 def test_a_file_that_vanishes_meanwhile(wal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,6 +364,38 @@ def test_a_file_written_long_after_its_log(wal: Path, seconds: int, state: State
     assert quietly(wal, holders=lambda _: (Process(pid=1),)).state is State.OK
 
 
+def test_a_finished_checkpoint_needs_no_time(wal: Path) -> None:
+    """The log is older than the file, and everything in it is in the file."""
+    with Other(wal, "PRAGMA wal_autocheckpoint=0", ADD, "PRAGMA wal_checkpoint(PASSIVE)") as other:
+        other.crash()
+    log = wal.with_name("c.db-wal").stat()
+    os.utime(wal, (log.st_atime, log.st_mtime + 7200))
+    assert quietly(wal).counts["memories"] == 13
+
+
+def test_a_log_that_changes_while_it_is_judged_is_looked_at_again(wal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _crash_with_log(wal)
+    reasons = iter(("torn", "torn", ""))
+    stamps = iter((1, 2, 3, 4, 5))
+    monkeypatch.setattr(inspect, "why_stale", lambda *_, **__: next(reasons))
+    monkeypatch.setattr(inspect, "stamp", lambda _: (next(stamps),))
+    reading = quietly(wal)
+    assert (reading.state, reading.counts["memories"]) == (State.OK, 13)
+
+
+def test_a_folder_in_place_of_the_log(wal: Path) -> None:
+    wal.with_name("c.db-wal").mkdir()
+    reading = read(wal)
+    assert (reading.state, "c.db-wal: " in reading.detail) == (State.UNREADABLE, True)
+
+
+def test_a_damaged_file_that_needs_a_copy(wal: Path) -> None:
+    _crash_with_log(wal)
+    wal.with_name("c.db-shm").touch()
+    spoil_the_schema(wal)
+    assert quietly(wal).state is State.CORRUPT
+
+
 def test_a_log_that_is_no_log_is_passed_over(wal: Path) -> None:
     wal.with_name("c.db-wal").write_bytes(b"\0" * 5000)
     assert quietly(wal).counts["memories"] == 12
@@ -446,6 +479,60 @@ def test_no_file_to_read(tmp_path: Path, make: Callable[[Path], Path], state: St
 def test_the_reasons_for_unable_to_open_differ(tmp_path: Path) -> None:
     paths = (tmp_path / "c.db", tmp_path / "none" / "c.db", tmp_path, long_name(tmp_path), nul(tmp_path))
     assert len({read(path).detail for path in paths}) == len(paths)
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "words"),
+    [
+        (OSError(5, "Input/output error"), State.UNREADABLE, "Input/output error"),
+        (PermissionError(13, "Permission denied"), State.NO_PERMISSION, "may not read"),
+    ],
+)
+def test_a_file_that_cannot_be_read(
+    plain: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, state: State, words: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(inspect, "head_of", fail)
+    reading = read(plain)
+    assert (reading.state, words in reading.detail) == (state, True)
+
+
+def test_a_disk_that_fails_while_it_is_read(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(inspect, "stamp", fail)
+    assert "c.db: Input/output error" in read(plain).detail
+
+
+def test_a_copy_made_because_the_file_cannot_be_opened_may_be_damaged(
+    plain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = {"in-place": sqlite3.SQLITE_CANTOPEN, "copy": sqlite3.SQLITE_CORRUPT}
+
+    def fail(method: str, *_: object) -> None:
+        error = sqlite3.DatabaseError(method)
+        error.sqlite_errorcode = codes[method]
+        raise error
+
+    monkeypatch.setattr(inspect, "_by", fail)
+    reading = quietly(plain)
+    assert (reading.state, reading.detail) == (State.CORRUPT, "copy")
+
+
+def test_a_folder_without_shm_that_somebody_uses(wal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cpersona_cli.store.files.may_write", lambda _: False)
+    reading = quietly(wal, holders=lambda _: (Process(pid=1),))
+    assert (reading.state, reading.counts) == (State.FOLDER_READ_ONLY, {})
+    reading = quietly(wal, holders=lambda _: None)
+    assert (reading.state, reading.folder_writable) == (State.OK, False)
+
+
+def test_a_drive_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cpersona_cli.store.files.existing_folder", lambda _: None)
+    assert not read(tmp_path / "c.db").folder_writable
 
 
 def test_in_memory_is_volatile() -> None:

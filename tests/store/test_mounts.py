@@ -136,6 +136,7 @@ def test_conflict_copies_with_their_memories(tmp_path: Path) -> None:
     schema_13(folder / "c (Mira's conflicted copy 2026-01-02).db", rows=5)
     schema_13(folder / "c.sync-conflict-20260102-101500-ABCDEFG.db", rows=2)
     (folder / "c-DESKTOP-7QX.db").write_text("no database")
+    (folder / "c-LAPTOP-1.db").write_bytes(database.read_bytes()[:100] + bytes(8000))
     schema_13(folder / "c (1).db", rows=1)
     (folder / "c 2.db").mkdir()
     (folder / "cc.db").write_text("")
@@ -145,6 +146,7 @@ def test_conflict_copies_with_their_memories(tmp_path: Path) -> None:
         "c (Mira's conflicted copy 2026-01-02).db": 5,
         "c.sync-conflict-20260102-101500-ABCDEFG.db": 2,
         "c-DESKTOP-7QX.db": None,
+        "c-LAPTOP-1.db": None,
         "c (1).db": 1,
         "c 2.db": None,
     }

@@ -32,7 +32,7 @@ SENTENCES = (
 class Server:
     """The real server as a child process, spoken to in JSON-RPC over its standard streams."""
 
-    def __init__(self, database: Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, database: Path, env: Mapping[str, str] | None = None, python: str = sys.executable) -> None:
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("CPERSONA_", "EMBEDDING_"))}
         clean |= {
             "CPERSONA_DB_PATH": str(database),
@@ -42,7 +42,7 @@ class Server:
         }
         self._log = (database.parent.parent / f"{database.parent.name}.server.log").open("ab")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "cpersona"],
+            [python, "-m", "cpersona"],
             env=clean,
             cwd=database.parent,
             stdin=subprocess.PIPE,
@@ -135,10 +135,10 @@ def fill(server: Server) -> None:
     server.call("update_profile", agent_id="atlas", profile="Works from Lisbon and likes short answers.")
 
 
-def write_store(folder: Path) -> Path:
-    """A store of the installed server in ``folder``, closed: one file, no log."""
+def write_store(folder: Path, python: str = sys.executable) -> Path:
+    """A store of the server that ``python`` has, in ``folder``, closed: one file, no log."""
     database = folder / "memory.db"
-    with Server(database) as server:
+    with Server(database, python=python) as server:
         fill(server)
     return database
 
@@ -215,7 +215,8 @@ def schema_13(database: Path, *, late: bool = False, text_index: bool = True, ro
     """A store as 2.4.41 creates it (``late``: as 2.5.12 does), in rollback mode, every vector ``dim`` wide."""
     database.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.closing(sqlite3.connect(database)) as connection, connection:
-        connection.executescript(_TABLES_13 + (_TEXT_INDEX_13 if text_index else "") + (_LATE_13 if late else ""))
+        tables = _TABLES_13 + (_TEXT_INDEX_13 if text_index else "") + (_LATE_13 if late else "")
+        connection.executescript(f"PRAGMA synchronous=OFF; BEGIN; {tables} COMMIT;")
         connection.executemany(
             "INSERT INTO memories(agent_id, content, timestamp, embedding) VALUES (?, ?, ?, ?)",
             (
@@ -238,6 +239,7 @@ def schema_13(database: Path, *, late: bool = False, text_index: bool = True, ro
 def run_sql(database: Path, *statements: str) -> None:
     """Change a store by hand."""
     with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("PRAGMA synchronous=OFF")
         for statement in statements:
             connection.execute(statement)
 
