@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,32 +61,32 @@ def test_a_sound_access_table(tmp_path: Path) -> None:
     assert people.per_subject
 
 
-@pytest.mark.parametrize(
-    ("table", "problem", "line"),
-    [
-        ("{\n  nonsense", "not valid JSON", 2),
-        ("[" * 100_000, "too deeply", None),
-        (f'{{"clients": {"1" * 5000}}}', "too long", None),
-        ([], "top level", None),
-        ({"clients": [], "more": 1}, "top level", None),
-        ({"clients": []}, "at least one client", 2),
-        ({"clients": ["x"]}, "not an object", None),
-        (client(extra=1), "unknown key 'extra'", 9),
-        (client(client_id=""), "needs a client_id", None),
-        (client(grants=None), "needs grants", 4),
-        (client(grants={"a": "write"}), "permission of 'a'", 4),
-        (client(grants={"": "read"}), "permission of ''", 4),
-        (client(grants={"a": ["read"]}), "permission of 'a'", 4),
-        (client(per_subject="yes"), "true or false", 4),
-        (client(per_subject=True), "per_subject needs", 4),
-        (client(token=""), "string that is not empty", 4),
-        (client(token="a${B}"), "whole reference", 4),
-        (client(token="line\n"), "no HTTP header", 4),
-        (client(client_id="local"), "must not carry a token", 4),
-        ({"clients": [{"client_id": "a", "grants": {}}]}, "needs a token", 4),
-        ({"clients": [{"client_id": "local", "grants": {}}] * 2}, "stands twice", 4),
-    ],
-)
+REFUSED_TABLES: list[tuple[object, str, int | None]] = [
+    ("{\n  nonsense", "not valid JSON", 2),
+    ("[" * 100_000, "too deeply", None),
+    (f'{{"clients": {"1" * 5000}}}', "too long", None),
+    ([], "top level", None),
+    ({"clients": [], "more": 1}, "top level", None),
+    ({"clients": []}, "at least one client", 2),
+    ({"clients": ["x"]}, "not an object", None),
+    (client(extra=1), "unknown key 'extra'", 9),
+    (client(client_id=""), "needs a client_id", None),
+    (client(grants=None), "needs grants", 4),
+    (client(grants={"a": "write"}), "permission of 'a'", 4),
+    (client(grants={"": "read"}), "permission of ''", 4),
+    (client(grants={"a": ["read"]}), "permission of 'a'", 4),
+    (client(per_subject="yes"), "true or false", 4),
+    (client(per_subject=True), "per_subject needs", 4),
+    (client(token=""), "string that is not empty", 4),
+    (client(token="a${B}"), "whole reference", 4),
+    (client(token="line\n"), "no HTTP header", 4),
+    (client(client_id="local"), "must not carry a token", 4),
+    ({"clients": [{"client_id": "a", "grants": {}}]}, "needs a token", 4),
+    ({"clients": [{"client_id": "local", "grants": {}}] * 2}, "stands twice", 4),
+]
+
+
+@pytest.mark.parametrize(("table", "problem", "line"), REFUSED_TABLES)
 def test_what_the_server_refuses_in_an_access_table(
     tmp_path: Path, table: object, problem: str, line: int | None
 ) -> None:
@@ -181,25 +183,25 @@ def test_a_sound_operating_context(tmp_path: Path) -> None:
     assert found.mtime is not None
 
 
-@pytest.mark.parametrize(
-    ("text", "problem", "line"),
-    [
-        ("version = 1\nnonsense\n", "not valid TOML", 2),
-        ("version = 2", "version must be 1", 1),
-        ("", "version must be 1", None),
-        ("version = 1\ninstructions = 5", "[instructions] must be a table", 2),
-        ("version = 1\ncontext_revision = 5", "context_revision", 2),
-        ("version = 1\n[instructions]\nsummary = 5", "summary must be a string", 3),
-        ("version = 1\n[registry]\nproject_ids = [1]", "list of strings", 3),
-        ("version = 1\n[registry]\nenforce = 'maybe'", "registry.enforce", 3),
-        ("version = 1\n[registry]\nenforce = ['warn']", "registry.enforce", 3),
-        ("version = 1\n[defaults]\na = 1", "one project id", 2),
-        ("version = 1\ndoctrine = 5", "array of tables", 2),
-        ("version = 1\n[[doctrine]]\nname = 'a'", "a name and a body", 2),
-        ("version = 1\n[[doctrine]]\nname='a'\nbody=''\n[[doctrine]]\nname='a'\nbody=''", "are named 'a'", 2),
-        ("version = 1 # \udcff", "not UTF-8", None),
-    ],
-)
+REFUSED_CONTEXTS: list[tuple[str, str, int | None]] = [
+    ("version = 1\nnonsense\n", "not valid TOML", 2),
+    ("version = 2", "version must be 1", 1),
+    ("", "version must be 1", None),
+    ("version = 1\ninstructions = 5", "[instructions] must be a table", 2),
+    ("version = 1\ncontext_revision = 5", "context_revision", 2),
+    ("version = 1\n[instructions]\nsummary = 5", "summary must be a string", 3),
+    ("version = 1\n[registry]\nproject_ids = [1]", "list of strings", 3),
+    ("version = 1\n[registry]\nenforce = 'maybe'", "registry.enforce", 3),
+    ("version = 1\n[registry]\nenforce = ['warn']", "registry.enforce", 3),
+    ("version = 1\n[defaults]\na = 1", "one project id", 2),
+    ("version = 1\ndoctrine = 5", "array of tables", 2),
+    ("version = 1\n[[doctrine]]\nname = 'a'", "a name and a body", 2),
+    ("version = 1\n[[doctrine]]\nname='a'\nbody=''\n[[doctrine]]\nname='a'\nbody=''", "are named 'a'", 2),
+    ("version = 1 # \udcff", "not UTF-8", None),
+]
+
+
+@pytest.mark.parametrize(("text", "problem", "line"), REFUSED_CONTEXTS)
 def test_what_the_server_refuses_in_an_operating_context(
     tmp_path: Path, text: str, problem: str, line: int | None
 ) -> None:
@@ -233,21 +235,21 @@ def test_a_container_has_no_operating_context_of_this_machine(tmp_path: Path) ->
 SHARED: dict[str, object] = {"clients": [{"client_id": "people", "token": None, "grants": {}, "per_subject": True}]}
 
 
-@pytest.mark.parametrize(
-    ("text", "state", "problem"),
-    [
-        (None, "absent", ""),
-        ('{"version": 1, "aliases": {"https://id": {"sub": "u-12ab"}}}', "read", ""),
-        ("{\n,", "broken", "not valid JSON"),
-        ("[" * 100_000, "broken", "too deeply"),
-        ("[]", "broken", "expected"),
-        ('{"version": 2, "aliases": {}}', "broken", "expected"),
-        ('{"version": 1, "aliases": {"": {}}}', "broken", "each issuer"),
-        ('{"version": 1, "aliases": {"i": []}}', "broken", "each issuer"),
-        ('{"version": 1, "aliases": {"i": {"s": "claude"}}}', "broken", "hexadecimal"),
-        ('{"version": 1, "aliases": {"i": {"s": 5}}}', "broken", "hexadecimal"),
-    ],
-)
+LEDGERS: list[tuple[str | None, str, str]] = [
+    (None, "absent", ""),
+    ('{"version": 1, "aliases": {"https://id": {"sub": "u-12ab"}}}', "read", ""),
+    ("{\n,", "broken", "not valid JSON"),
+    ("[" * 100_000, "broken", "too deeply"),
+    ("[]", "broken", "expected"),
+    ('{"version": 2, "aliases": {}}', "broken", "expected"),
+    ('{"version": 1, "aliases": {"": {}}}', "broken", "each issuer"),
+    ('{"version": 1, "aliases": {"i": []}}', "broken", "each issuer"),
+    ('{"version": 1, "aliases": {"i": {"s": "claude"}}}', "broken", "hexadecimal"),
+    ('{"version": 1, "aliases": {"i": {"s": 5}}}', "broken", "hexadecimal"),
+]
+
+
+@pytest.mark.parametrize(("text", "state", "problem"), LEDGERS)
 def test_the_ledger_stands_beside_the_database(tmp_path: Path, text: str | None, state: str, problem: str) -> None:
     if text is not None:
         (tmp_path / "alias_ledger.json").write_text(text)
@@ -282,3 +284,40 @@ def test_reading_is_bounded(tmp_path: Path) -> None:
 
 def test_lines_are_counted_from_one() -> None:
     assert [line_of("a\nb\nc", part) for part in ("a", "c", "d", "")] == [1, 3, None, None]
+
+
+ASK = """
+import sys
+from pathlib import Path
+from cpersona import acl, aliases, operating_context
+readers = {
+    "acl": acl.load_config,
+    "toml": lambda path: operating_context._parse(Path(path).read_bytes()),
+    "ledger": aliases.AliasLedger,
+}
+for path in sys.argv[1:]:
+    try:
+        readers[Path(path).suffix[1:]](path)
+        print("accepted")
+    except Exception:
+        print("refused")
+"""
+
+
+@pytest.mark.server
+def test_the_real_server_refuses_the_same(tmp_path: Path) -> None:
+    files: list[tuple[Path, str]] = []
+    rows = [("acl", t if isinstance(t, str) else json.dumps(t), "refused") for t, _, _ in REFUSED_TABLES]
+    rows += [("toml", text, "refused") for text, _, _ in REFUSED_CONTEXTS]
+    rows += [("ledger", t, "accepted" if state == "read" else "refused") for t, state, _ in LEDGERS if t is not None]
+    rows += [("toml", SOUND, "accepted"), ("acl", json.dumps(client()), "accepted")]
+    for number, (kind, text, verdict) in enumerate(rows):
+        path = tmp_path / f"{number}.{kind}"
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+        files.append((path, verdict))
+    command = [sys.executable, "-c", ASK, *(str(path) for path, _ in files)]
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    answer = subprocess.run(command, env=env, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60)
+    verdicts = answer.stdout.split()
+    assert [(rows[i][1][:80], said) for i, said in enumerate(verdicts) if said != files[i][1]] == []
+    assert len(verdicts) == len(files)
