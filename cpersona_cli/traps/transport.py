@@ -168,9 +168,11 @@ def _address(facts: Facts) -> Iterator[Finding]:
     if parts.path.rstrip("/") != "/mcp" and parts.path in {"", "/", "/sse", "/embed", "/messages"}:
         wrong.append(f"the path is {parts.path or 'empty'}")
     if is_loopback(url) and port in {8400, 8401, 8403}:
-        wrong.append({8400: "8400 was the port of earlier images", 8401: "8401 is the embedding server's port"}.get(
-            port, "8403 is the embedding server's own MCP port"
-        ))  # fmt: skip
+        wrong.append(
+            {8400: "8400 was the port of earlier images", 8401: "8401 is the embedding server's port"}.get(
+                port, "8403 is the embedding server's own MCP port"
+            )
+        )
     if wrong:
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
         shown = 8402 if is_loopback(url) and port in {8400, 8401, 8403} else port
@@ -181,6 +183,11 @@ def _address(facts: Facts) -> Iterator[Finding]:
             measured=f"{bare_url(url)}: {', '.join(wrong)}",
             repair=Repair(prose=f"in {place}, write this address", edit=right, place=place),
         )
+
+
+def _without_header(registration: Registration) -> Severity:
+    """A server on another host may offer a login of its own; one on this computer hardly does."""
+    return Severity.WARNING if is_loopback(registration.url) else Severity.HINT
 
 
 def _no_header(facts: Facts) -> Iterator[Finding]:
@@ -208,7 +215,7 @@ def _no_header(facts: Facts) -> Iterator[Finding]:
         about="Authorization",
         place=registration.place,
         measured=measured,
-        severity=None if wrong_key or value else Severity.WARNING,
+        severity=None if wrong_key or value else _without_header(registration),
         depends="" if wrong_key or value else "unless the server was told to run without a token, or offers a login",
         repair=Repair(prose=f"in {registration.place}, add", edit=edit, place=registration.place),
     )

@@ -131,6 +131,7 @@ CASES = (
     Graded(ADDRESS, "a placeholder", remote("${URL}"), "pass"),
     Graded(ADDRESS, "started by the client", facts(), "skipped"),
     Graded(HEADER, "none", remote(headers={}), says=("no Authorization", "unless the server"), severity="warning"),
+    Graded(HEADER, "none, and perhaps a login", remote("https://m.example/mcp", headers={}), severity="hint"),
     Graded(
         HEADER,
         "Codex reads no headers",
