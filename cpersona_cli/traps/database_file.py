@@ -49,7 +49,7 @@ def present(facts: Facts) -> Reading:
 
 
 def _sentence(reading: Reading) -> str:
-    return reading.detail or f"the file is {reading.state.replace('-', ' ')}"
+    return reading.detail or f"its state is “{reading.state}”"
 
 
 def process(one: Process) -> str:
