@@ -22,8 +22,8 @@ def worlds(targets: Sequence[Target]) -> Worlds:
     groups: dict[int, list[Target]] = {}
     for target in targets:
         groups.setdefault(id(target.registration), []).append(target)
-    bare = [next((t for t in group if t.environment.base != "shell"), group[0]) for group in groups.values()]
-    shell = [next((t for t in group if t.environment.base == "shell"), group[0]) for group in groups.values()]
+    bare = [next((t for t in group if t.environment.assumption != "shell"), group[0]) for group in groups.values()]
+    shell = [next((t for t in group if t.environment.assumption == "shell"), group[0]) for group in groups.values()]
     if all(one is other for one, other in zip(bare, shell, strict=True)):
         return (("", bare),)
     return ((_BARE, bare), (_SHELL, shell))

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from cpersona_cli.store.reading import State
 from cpersona_cli.text import bare_url
-from cpersona_cli.traps.compare import differ, disagreements, where, worlds
+from cpersona_cli.traps.compare import differ, disagreements, where
 from cpersona_cli.traps.database_path import DB, memories
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap
 from cpersona_cli.traps.network import endpoint
@@ -24,20 +24,12 @@ _NEAR = {"localhost", "127.0.0.1", "::1", "host.docker.internal"}
 
 def _several(facts: Facts) -> Iterator[Finding]:
     """Databases of different registrations; a project's own one is a choice as long as no other entry serves it."""
-    for condition, world in worlds(facts.targets):
-        groups: dict[str, list[Target]] = {}
-        for target in world:
-            path = _file(facts, target)
-            if path:
-                groups.setdefault(path, []).append(target)
-        if len(groups) < 2:
-            continue
+    for condition, groups in disagreements(facts.targets, lambda target: _file(facts, target) or None):
         held = {str(database.path): memories(database.reading) for database in facts.databases}
         listed = tuple((path, f"{held.get(path, 'not looked at')}: {where(found)}") for path, found in groups.items())
         projects = [{target.registration.project for target in found} for found in groups.values()]
         own = all(None not in found for found in projects)
         yield _split(facts, condition, groups, listed, own=own)
-        return
 
 
 def _split(

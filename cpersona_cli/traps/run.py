@@ -108,8 +108,7 @@ def _merge(group: Sequence[tuple[Target | Database | None, _Outcome]]) -> _Outco
 
 
 def _condition(subject: Target | Database | None) -> str:
-    base = subject.environment.base if isinstance(subject, Target) else ""
-    if base == "shell":
+    if isinstance(subject, Target) and subject.environment.assumption == "shell":
         return "depends on how the client was started: true when it starts from a shell with these variables"
     return "depends on how the client was started: true when it starts without this shell's variables"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations
 
 from cpersona_cli.install.settings import Kind
@@ -12,7 +13,7 @@ from cpersona_cli.traps.database_schema import schema_of
 from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap
 from cpersona_cli.traps.recall import number
 from cpersona_cli.traps.shell import word
-from cpersona_cli.traps.version import fetches_newest
+from cpersona_cli.traps.version import fetches_newest, upgrade
 
 _CAP, _PENALTY = "CPERSONA_MAX_CONTENT_LENGTH", "CPERSONA_EPISODE_PENALTY_ENABLED"
 _LENIENT = {"1", "yes", "on"}
@@ -30,7 +31,7 @@ def _mixed(facts: Facts) -> Iterator[Finding]:
             raise CannotTellError(f"{untold[0].registration.label}: {untold[0].version.evidence}")
         return
     ordered = sorted(versions, key=lambda version: key(version) or ((0,), (0, 0), 0, 0))
-    low, high = ordered[0], ordered[-1]
+    low = ordered[0]
     schemas = {schema_of(version) for version in ordered} - {None}
     consequences = _consequences(versions)
     labels = {v: sorted({t.registration.label for t in database.targets if t.version.version == v}) for v in ordered}
@@ -40,11 +41,8 @@ def _mixed(facts: Facts) -> Iterator[Finding]:
         severity=Severity.FAULT if len(schemas) > 1 else None,
         measured="; ".join(f"{', '.join(labels[v])} would start {v}" for v in ordered),
         costs="; ".join(consequences),
-        repair=Repair(
-            prose=f"start one release everywhere: write cpersona=={high} in every entry (or upgrade the older one), "
-            "then restart all clients",
-            edit=f'"args": ["cpersona=={high}"]',
-            place=versions[low].registration.place,
+        repair=replace(
+            upgrade(versions[low]), prose=f"start one release everywhere: {upgrade(versions[low]).prose}"
         ),
     )
 

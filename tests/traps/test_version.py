@@ -91,7 +91,7 @@ CASES = (
             "schema 21",
             "knows 13",
             "halves the score",
-            "cpersona==2.6.14",
+            "cpersona@latest",
         ),
         severity="fault",
         count=1,
