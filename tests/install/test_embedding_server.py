@@ -209,3 +209,12 @@ def test_an_effective_environment_makes_an_entry_whole(machine: Machine) -> None
 def test_the_port(text: str, port: int | None) -> None:
     server = EmbeddingServer(title="", place=Place(), manner="unit", variables={"EMBEDDING_HTTP_PORT": text})
     assert server.port == port
+
+
+def test_a_folder_that_cannot_be_listed_is_passed_over(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(folder: Path, pattern: str) -> None:
+        raise OSError(5, f"{folder}/{pattern}")
+
+    unit(machine, "[Service]\nExecStart=cembedding\n")
+    monkeypatch.setattr(Path, "glob", refuse)
+    assert embedding_servers(NOTHING, machine) == ()

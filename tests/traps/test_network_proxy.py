@@ -55,6 +55,12 @@ CASES = (
     ),
     Case(MISSES, "a name in a range", block({"HTTP_PROXY": PROXY, "NO_PROXY": "10.0.0.0/8"}, "http://h/embed"), "pass"),
     Case(MISSES, "both names", block({"HTTP_PROXY": PROXY, "NO_PROXY": "localhost,127.0.0.1"}), "pass"),
+    Case(
+        MISSES,
+        "a host with a bracket",
+        block({"HTTP_PROXY": PROXY, "NO_PROXY": "localhost"}, "http://a[b/embed"),
+        "pass",
+    ),
     Case(MISSES, "no proxy", block({"NO_PROXY": "localhost"}), "pass"),
     Case(SOCKS, "all schemes", block({"ALL_PROXY": "socks5://p:1080"}), says="remove ALL_PROXY"),
     Case(SOCKS, "even where covered", block({"https_proxy": "SOCKS5H://p:1080", "NO_PROXY": "127.0.0.1"})),

@@ -72,6 +72,7 @@ CASES = (
     Case(TOKEN, "a token", found(server(SECRET)), says=("14 characters", "remove CEMBEDDING_AUTH_TOKEN")),
     Case(TOKEN, "blank", found(server({"CEMBEDDING_AUTH_TOKEN": " "})), "pass"),
     Case(TOKEN, "another port", found(server({**SECRET, "EMBEDDING_HTTP_PORT": "9"})), "pass"),
+    Case(TOKEN, "no URL", found(server(SECRET), env={"CPERSONA_EMBEDDING_MODE": "http"}), "pass"),
     Case(TOKEN, "nobody uses it", found(server(SECRET), env={}), "pass"),
     Case(
         TOKEN,

@@ -39,7 +39,7 @@ def seen(
     )
 
 
-def nobody(**fields: object) -> Facts:
+def nobody(**fields: Any) -> Facts:
     """A database that no registration opens."""
     return facts({}, reading=reading("/srv/c.db", **fields))
 
