@@ -127,7 +127,13 @@ def test_a_bare_launch_agent_closes_its_input(machine: Machine) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"cembedding <plist", {"Label": "cembedding"}, {"ProgramArguments": ["x"], "Label": "cembedding"}, ["cembedding"]],
+    [
+        b"cembedding <plist",
+        {"Label": "other"},
+        {"Label": "cembedding"},
+        {"ProgramArguments": ["x"], "Label": "cembedding"},
+        ["cembedding"],
+    ],
 )
 def test_other_launch_agents_are_none(machine: Machine, content: object) -> None:
     assert embedding_servers(NOTHING, agent(machine, content)) == ()
