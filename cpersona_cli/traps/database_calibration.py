@@ -78,7 +78,7 @@ def _other_width(facts: Facts) -> Iterator[Finding]:
     yield Finding(
         about=".calibration.json",
         measured=f"it was measured on vectors of {width} numbers, and the database holds vectors of {stored}",
-        repair=Repair(prose="restart the client, which calibrates anew; then set each agent's recall precision again"),
+        repair=Repair(prose="restart the client, which calibrates anew and keeps each agent's recall precision"),
     )
 
 

@@ -67,7 +67,7 @@ def _backlog(facts: Facts) -> Iterator[Finding]:
         about="memories.embedding",
         severity=severity,
         measured=f"{reading.unembedded} of {plural(total, 'memory', 'memories')} "
-        f"{'has' if total == 1 else 'have'} no vector" + ("" if embedding else ", as no client embeds"),
+        f"{'has' if reading.unembedded == 1 else 'have'} no vector" + ("" if embedding else ", as no client embeds"),
         repair=_reembed(
             facts,
             "make sure that the endpoint answers, then fill them in"
