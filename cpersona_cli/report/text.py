@@ -52,8 +52,8 @@ class _Text:
 
     def _blocks(self) -> Iterator[Iterable[str]]:
         report = self.report
-        for finding in report.worst_first:
-            yield self._finding(finding)
+        for finding, *others in _by_repair(report.worst_first):
+            yield self._finding(finding, others)
         yield self._unsettled()
         yield self._waived()
         yield self._unknown()
@@ -90,15 +90,18 @@ class _Text:
         parts = (self.style.paint(self._name(), "bold"), self._clean(self.report.headline), elapsed)
         return "    ".join(part for part in parts if part)
 
-    def _finding(self, finding: Finding) -> Iterator[str]:
+    def _finding(self, finding: Finding, others: Sequence[Finding] = ()) -> Iterator[str]:
         severity = finding.severity or Severity.FAULT
         yield from self._titled(str(severity).upper(), _COLORS[severity], finding.trap, self._whereabouts(finding))
         yield from self._labelled("measured", finding.measured)
         yield from self._labelled("expected", finding.expected)
         yield from self._labelled("costs", finding.costs)
+        for other in others:
+            yield from self._labelled("also", f"{other.severity} {other.trap}: {other.measured}")
         yield from self._fix(finding)
         if self.report.rerun:
-            only = "" if finding.trap.startswith(f"{Group.TOOL}.") else f" --only {finding.trap}"
+            names = ",".join(dict.fromkeys(one.trap for one in (finding, *others)))
+            only = "" if finding.trap.startswith(f"{Group.TOOL}.") else f" --only {names}"
             yield self._line("verify", f"{self.report.rerun}{only}")
         yield from self._labelled("depends", finding.depends.removeprefix("depends "))
         if self.style.verbose:
@@ -110,9 +113,11 @@ class _Text:
     def _fix(self, finding: Finding) -> Iterator[str]:
         repair = finding.repair
         yield from self._labelled("fix", repair.prose)
-        for text in (repair.edit, *repair.commands):
-            for line in text.splitlines():
-                yield self._line("", line)
+        for line in repair.edit.splitlines():
+            yield self._line("", line, literal=True)
+        for command in repair.commands:
+            for line in command.splitlines():
+                yield self._line("", self._shell(line), literal=True)
 
     def _whereabouts(self, finding: Finding) -> tuple[str, str]:
         place = finding.place or Place()
@@ -220,9 +225,15 @@ class _Text:
             start = f"  {self.style.paint(pad(label, _LABEL - 2), 'dim')}"
             yield from self._hanging(start, _LABEL, self._clean(text), _LABEL)
 
-    def _line(self, label: str, text: str) -> str:
-        """A line to be copied: never broken."""
-        return f"  {self.style.paint(pad(label, _LABEL - 2), 'dim')}{self._clean(text)}"
+    def _line(self, label: str, text: str, *, literal: bool = False) -> str:
+        """A line to be copied, never broken; a ``literal`` one keeps its home directory: files expand no ``~``."""
+        shown = safe(redact(text, self.report.secrets), _TEXT_LIMIT) if literal else self._clean(text)
+        return f"  {self.style.paint(pad(label, _LABEL - 2), 'dim')}{shown}"
+
+    def _shell(self, command: str) -> str:
+        """A command whose unquoted words a shell would expand, so that they may begin with ``~``."""
+        home = self.report.home
+        return " ".join(word if set(word) & set("'\"") else tilde(word, home) for word in command.split(" "))
 
     def _hanging(self, start: str, size: int, text: str, indent: int) -> Iterator[str]:
         lines = wrap(text, self.width - max(size, indent), self.whole)
@@ -242,6 +253,15 @@ class _Text:
             found.update(str(place.file) for place in places if place is not None and place.file is not None)
             found.add(finding.subject)
         return iter(sorted((self._clean(path) for path in found if " " in path), key=len, reverse=True))
+
+
+def _by_repair(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings that one and the same change to one place mends stand together, the worst of them first."""
+    groups: dict[object, list[Finding]] = {}
+    for number, finding in enumerate(findings):
+        edit = finding.repair.edit, finding.repair.prose, finding.repair.place
+        groups.setdefault((finding.subject, *edit) if finding.repair.place else number, []).append(finding)
+    return list(groups.values())
 
 
 def _tally(group: Group, checks: Sequence[Check]) -> str:

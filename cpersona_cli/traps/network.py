@@ -159,7 +159,7 @@ def _advisory_once(facts: Facts) -> Iterator[Finding]:
             measured=f"{transport.name or transport.setting.name}=streamable-http: one process serves every session",
             repair=Repair(
                 prose="let a timer ask instead of waiting for an agent to be told",
-                commands=(f"cpersona-cli probe --client {facts.target.registration.client}",),
+                commands=(f"cpersona-cli doctor --client {facts.target.registration.client}",),
                 place=transport.place,
             ),
         )
@@ -174,7 +174,6 @@ def _prefixed_model(facts: Facts) -> Iterator[Finding]:
             measured=f"{model.name}={model.value}",
             repair=Repair(
                 prose="choose a model without roles (jina-v5-nano, bge-m3, text-embedding-3-small), then re-embed",
-                commands=(f"cpersona-cli reembed --client {facts.target.registration.client} --dry-run",),
                 place=model.place,
             ),
         )
@@ -190,7 +189,7 @@ def _large_batches(facts: Facts) -> Iterator[Finding]:
             measured=f"the 32 longest memories are {size:,} bytes together, and one request may hold {BODY_LIMIT:,}",
             repair=Repair(
                 prose="re-embed with this tool, which keeps requests below the limit, not with check_health(fix)",
-                commands=(tool("reembed", database.path, facts.machine, "--dry-run"),),
+                commands=tool("reembed", database.path, facts.machine, "--dry-run"),
             ),
             evidence=(("largest batch", plural(size, "byte")),),
         )

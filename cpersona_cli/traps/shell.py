@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 from cpersona_cli.install.machine import Machine
+from cpersona_cli.words import COMMANDS
 
 
 def word(text: str | Path, machine: Machine) -> str:
@@ -26,6 +27,8 @@ def copy(source: str | Path, target: str | Path, machine: Machine) -> str:
     return f"{'copy' if machine.system == 'windows' else 'cp -p'} {word(source, machine)} {word(target, machine)}"
 
 
-def tool(subcommand: str, path: Path, machine: Machine, *options: str) -> str:
-    """A command of this tool on one database."""
-    return " ".join(("cpersona-cli", subcommand, "--db", word(path, machine), *options))
+def tool(subcommand: str, path: Path, machine: Machine, *options: str) -> tuple[str, ...]:
+    """A command of this tool on one database, unless this release has no such subcommand yet."""
+    if subcommand not in COMMANDS:
+        return ()
+    return (" ".join(("cpersona-cli", subcommand, "--db", word(path, machine), *options)),)

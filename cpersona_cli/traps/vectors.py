@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from cpersona_cli.install.version import older
 from cpersona_cli.store.reading import Reading
@@ -21,8 +22,10 @@ _MODE = "CPERSONA_EMBEDDING_MODE"
 MANY = 500
 
 
-def _reembed(facts: Facts, prose: str) -> Repair:
-    return Repair(prose=prose, commands=(tool("reembed", facts.database.path, facts.machine, "--dry-run"),))
+def _reembed(facts: Facts, prose: str, meanwhile: str = "this release of cpersona-cli has no `reembed` yet") -> Repair:
+    """``meanwhile`` is what can be done, or said, as long as this tool cannot re-embed."""
+    commands = tool("reembed", facts.database.path, facts.machine, "--dry-run")
+    return Repair(prose=prose if commands else f"{prose} ({meanwhile})", commands=commands)
 
 
 def _shares(counts: Mapping[int, int]) -> str:
@@ -73,6 +76,7 @@ def _backlog(facts: Facts) -> Iterator[Finding]:
             "make sure that the endpoint answers, then fill them in"
             if embedding
             else "set up an embedding endpoint if they are to be found by meaning, then fill them in",
+            "the agent’s tool check_health with fix=true fills in some thousands at a time",
         ),
     )
 
@@ -133,11 +137,7 @@ def _rejected(facts: Facts) -> Iterator[Finding]:
                 place=mode.place,
                 measured=f"{mode.name}=reject, and at least {plural(lost, 'vector')} of another model: "
                 + _listed(labels),
-                repair=Repair(
-                    prose=f"re-embed first; until then {without.prose}",
-                    commands=(tool("reembed", facts.database.path, facts.machine, "--dry-run"),),
-                    place=mode.place,
-                ),
+                repair=replace(_reembed(facts, f"re-embed first; until then {without.prose}"), place=mode.place),
             )
             return
 

@@ -41,9 +41,7 @@ def _mixed(facts: Facts) -> Iterator[Finding]:
         severity=Severity.FAULT if len(schemas) > 1 else None,
         measured="; ".join(f"{', '.join(labels[v])} would start {v}" for v in ordered),
         costs="; ".join(consequences),
-        repair=replace(
-            upgrade(versions[low]), prose=f"start one release everywhere: {upgrade(versions[low]).prose}"
-        ),
+        repair=replace(upgrade(versions[low]), prose=f"start one release everywhere: {upgrade(versions[low]).prose}"),
     )
 
 

@@ -200,21 +200,21 @@ def _trap(name: str, title: str, expected: str, costs: str, repair: str) -> Trap
 
 _EXPIRED = _trap(
     "waiver-expired",
-    "a waiver has passed its last day",
+    "A waiver has passed its last day",
     "every waiver holds until a day that is still to come",
     "it covers nothing any more; what it covered counts again",
     "mend what it covers and remove it, or give it a new day",
 )
 _UNKNOWN = _trap(
     "waiver-unknown",
-    "a waiver names no trap",
+    "A waiver names no trap",
     "the id of a trap of this release",
     "what it was meant to cover is not covered",
     "correct the id, or remove the waiver of a retired trap",
 )
 _UNUSED = _trap(
     "waiver-unused",
-    "a waiver covers nothing",
+    "A waiver covers nothing",
     "every waiver covers a finding of this run",
     "it would silently cover the same fault when it comes back",
     "remove the waiver",

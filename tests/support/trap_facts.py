@@ -38,12 +38,11 @@ def told(known: Facts, *files: InstructionFile, **fields: object) -> Facts:
 
 
 def instructions(text: str, path: str = "/home/u/.claude/CLAUDE.md", *clients: str) -> InstructionFile:
-    scope = "user" if "/." in path else "project"
     return InstructionFile(
         clients=clients or ("claude-code",),
         path=Path(path),
-        scope=scope,
-        blocks=blocks_of(text),  # type: ignore[arg-type]
+        scope="user" if "/." in path else "project",
+        blocks=blocks_of(text),
     )
 
 
