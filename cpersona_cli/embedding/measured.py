@@ -1,0 +1,193 @@
+"""What was measured at one endpoint: the steps, what they showed, and how much they may cost."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cpersona_cli.embedding.kinds import Kind
+from cpersona_cli.embedding.model import Endpoint, Outcome
+from cpersona_cli.embedding.texts import Separation
+
+State = Literal["pass", "findings", "unknown", "skipped"]
+Evidence = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to measure, and the bounds of it.
+
+    ``wait`` seconds may pass until the endpoint is ready; ``count`` further calls show what the server would make of
+    a row of them; ``samples`` are stored texts (id, text). ``budget`` are the seconds after which no optional
+    measurement is begun. The sizes are those the server itself uses: 32 texts when it fills missing vectors, 64 for
+    the blocks of a long memory, and a body a little below 1 MiB, where the reference server ends.
+    """
+
+    wait: float = 0.0
+    count: int = 0
+    identify: bool = False
+    full: bool = False
+    role: str = ""
+    samples: tuple[tuple[str, str], ...] = ()
+    budget: float = 90.0
+    batches: tuple[int, ...] = (32, 64)
+    words: int = 1200
+    body: int = 1_000_000
+    bisections: int = 6
+    experiments: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time and waiting, so that a test needs neither."""
+
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One thing measured, or the reason why it was not; ``name`` is stable, ``detail`` is for people."""
+
+    name: str
+    state: State
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """Something that deserves a finding although the endpoint answered; ``name`` is stable.
+
+    ``fatal``: memory does not work like this. ``subject`` is the kind of outcome behind it, if there is one.
+    """
+
+    name: str
+    measured: str
+    fatal: bool = False
+    kind: Kind | None = None
+    evidence: Evidence = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """One extra request with one thing changed, and how it ended."""
+
+    changed: str
+    mode: str
+    url: str
+    kind: Kind
+    status: int | None = None
+    message: str = ""
+    helped: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solution:
+    """What a real call showed to work: the pair of mode and URL, and what else must differ.
+
+    ``model`` is another name to ask for, ``no_proxy`` the host to list there. ``key`` tells that the server needs any
+    non-empty key besides, ``trim_key`` that the configured one works without the white space around it.
+    """
+
+    mode: str
+    url: str
+    model: str = ""
+    no_proxy: str = ""
+    key: bool = False
+    trim_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """The experiments made on a failed call, and what they found to work, if anything."""
+
+    experiments: tuple[Experiment, ...] = ()
+    solution: Solution | None = None
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What the server says of itself. ``role_from`` is who decided over ``role``; ``asked`` are the requests made."""
+
+    family: str = ""
+    version: str = ""
+    model: str = ""
+    models: tuple[str, ...] = ()
+    dimensions: int | None = None
+    window: int | None = None
+    largest_batch: int | None = None
+    fingerprint: str = ""
+    role: Literal["chat", "embedding", "unknown"] = "unknown"
+    role_from: str = ""
+    asked: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What the server's own two-failures rule makes of a row of calls: one (kind, state afterwards) for each."""
+
+    state: Literal["unknown", "healthy", "hint", "fault"]
+    calls: tuple[tuple[Kind, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """How much of a long text counts. ``words`` and ``characters`` are usable; ``cut`` tells that the rest is lost.
+
+    ``refused`` is the kind with which longer texts fail, when they do; ``at_least``: no end was found.
+    """
+
+    words: int
+    characters: int
+    cut: bool = False
+    refused: Kind | None = None
+    at_least: bool = False
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One batch size tried: how it ended, and the seconds it took."""
+
+    size: int
+    kind: Kind
+    seconds: float
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """Stored texts tried: how many, and those that failed as (id, kind)."""
+
+    tried: int
+    failed: tuple[tuple[str, Kind], ...] = ()
+    unfinished: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Measured:
+    """Everything one run found out about one endpoint. ``outcome`` is the call that decides."""
+
+    endpoint: Endpoint
+    outcome: Outcome
+    steps: list[Step] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    calls: int = 0
+    dropped: int = 0
+    seconds: float = 0.0
+    ready_after: float | None = None
+    first_call: float | None = None
+    second_call: float | None = None
+    out_of_order: bool = False
+    largest_batch: int | None = None
+    batches: list[Batch] = field(default_factory=list)
+    window: Window | None = None
+    separation: Separation | None = None
+    refinement: Refinement = field(default_factory=Refinement)
+    identity: Identity | None = None
+    health: Health | None = None
+    sampled: Sampled | None = None
