@@ -28,6 +28,7 @@ HELP = """Operator toolkit for CPersona, the MCP memory server.
 
 \b
   cpersona-cli doctor                  is memory configured so that it works?
+  cpersona-cli probe                   what answers at the embedding endpoint?
   cpersona-cli traps explain ID        what does a finding mean?
   cpersona-cli --version               which release is this?
 """
@@ -92,12 +93,13 @@ def _parse(argv: Sequence[str]) -> Job | int:
 def _application() -> typer.Typer:
     import typer  # noqa: PLC0415
 
-    from cpersona_cli.commands import doctor, traps  # noqa: PLC0415
+    from cpersona_cli.commands import doctor, probe, traps  # noqa: PLC0415
 
     names = {"help_option_names": ["-h", "--help"]}
     app = typer.Typer(name=NAME, help=HELP, rich_markup_mode=None, context_settings=names)
 
     app.command("doctor", help=doctor.HELP)(doctor.doctor)
+    app.command("probe", help=probe.HELP)(probe.probe)
     book = typer.Typer(help=traps.HELP, rich_markup_mode=None)
     book.command("list", help=traps.LIST_HELP)(traps.listing)
     book.command("explain", help=traps.EXPLAIN_HELP)(traps.explain)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: Subcommands of this release.
-COMMANDS = ("doctor", "traps")
+COMMANDS = ("doctor", "probe", "traps")
 
 #: Reserved for coming releases: they reach this tool, never the server, and are answered in one sentence.
-PLANNED = ("probe", "dimension", "reembed", "advisory-preview", "backfill", "demo")
+PLANNED = ("dimension", "reembed", "advisory-preview", "backfill", "demo")

@@ -20,12 +20,14 @@ Evidence = tuple[tuple[str, str], ...]
 class Plan:
     """What to measure, and the bounds of it.
 
-    ``wait`` seconds may pass until the endpoint is ready; ``count`` further calls show what the server would make of
-    a row of them; ``samples`` are stored texts (id, text). ``budget`` are the seconds after which no optional
-    measurement is begun. The sizes are those the server itself uses: 32 texts when it fills missing vectors, 64 for
-    the blocks of a long memory, and a body a little below 1 MiB, where the reference server ends.
+    ``timeout`` bounds each call in seconds in place of the server's own setting. ``wait`` seconds may pass until the
+    endpoint is ready; ``count`` further calls show what the server would make of a row of them; ``samples`` are
+    stored texts (id, text). ``budget`` are the seconds after which no optional measurement is begun. The sizes are
+    those the server itself uses: 32 texts when it fills missing vectors, 64 for the blocks of a long memory, and a
+    body a little below 1 MiB, where the reference server ends.
     """
 
+    timeout: float | None = None
     wait: float = 0.0
     count: int = 0
     identify: bool = False

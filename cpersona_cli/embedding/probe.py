@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cpersona_cli.embedding.calling import Caller, Factory, connect, contact
 from cpersona_cli.embedding.health import health
@@ -52,7 +53,8 @@ async def measure(
     clock = clock or Clock()
     start = clock.now()
     word = word or nonce()
-    async with Caller(endpoint=endpoint, factory=factory, clock=clock) as caller:
+    called = replace(endpoint, timeout=plan.timeout) if plan.timeout and endpoint.timeout > 0 else endpoint
+    async with Caller(endpoint=called, factory=factory, deadline=plan.timeout, clock=clock) as caller:
         texts = fresh(word)
         first = await contact(caller, texts, plan.wait)
         found = Measured(endpoint=endpoint, outcome=first.outcome)
@@ -67,7 +69,7 @@ async def measure(
             await _refused(caller, found, plan, texts, factory)
         await _identity(found, plan)
         if plan.count:
-            found.health = health([await caller.once([single(word, n)]) for n in range(1, plan.count + 1)])
+            _counted(found, [await caller.once([single(word, n)]) for n in range(1, plan.count + 1)])
         found.calls += caller.calls
         found.dropped = caller.dropped
     _remarks(found, first.waited)
@@ -75,7 +77,17 @@ async def measure(
     return found
 
 
+def _counted(found: Measured, outcomes: Sequence[Outcome]) -> None:
+    found.health = health(outcomes)
+    failed = [outcome for outcome in outcomes if not outcome.ok]
+    if failed and (found.outcome.ok or len(failed) < len(outcomes)):
+        measured = f"{len(failed)} of {len(outcomes)} calls failed: {MEANINGS[failed[-1].kind].sentence}"
+        found.remarks.append(Remark(name="unstable", measured=measured, kind=failed[-1].kind))
+
+
 def _reached(outcome: Outcome) -> Step:
+    if outcome.kind is Kind.DISABLED:
+        return Step(name="contract", state="skipped", detail=MEANINGS[outcome.kind].sentence)
     if outcome.ok:
         return Step(name="contract", state="pass", detail=f"four texts came back as {outcome.dim} dimensions each")
     unknown = outcome.kind in {Kind.LOADING, Kind.TIMEOUT, Kind.THROTTLED, Kind.INTERNAL}

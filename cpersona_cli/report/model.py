@@ -85,15 +85,17 @@ class Report:
     home: str = ""
     secrets: Sequence[str] = ()
     gate: bool = True
+    measured: int = 0  # checks that are no traps: the measurements of a probe
+    unmeasured: int = 0  # those that were not made
 
     @property
     def ran(self) -> int:
         """How many checks came to an answer of their own or tried to."""
-        return sum(check.state is not State.SKIPPED for check in self.checks)
+        return self.measured + sum(check.state is not State.SKIPPED for check in self.checks)
 
     @property
     def skipped(self) -> int:
-        return sum(check.state is State.SKIPPED for check in self.checks)
+        return self.unmeasured + sum(check.state is State.SKIPPED for check in self.checks)
 
     @property
     def unknown(self) -> Sequence[Check]:

@@ -101,7 +101,8 @@ class _Text:
         yield from self._fix(finding)
         if self.report.rerun:
             names = ",".join(dict.fromkeys(one.trap for one in (finding, *others)))
-            only = "" if finding.trap.startswith(f"{Group.TOOL}.") else f" --only {names}"
+            one_check = self.report.command == "doctor" and not finding.trap.startswith(f"{Group.TOOL}.")
+            only = f" --only {names}" if one_check else ""
             yield self._line("verify", f"{self.report.rerun}{only}")
         yield from self._labelled("depends", finding.depends.removeprefix("depends "))
         if self.style.verbose:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 Document = dict[str, Any]
 
@@ -43,7 +43,7 @@ class Request:
 
     @property
     def texts(self) -> Sequence[str]:
-        found = self.document.get("texts", self.document.get("input", self.document.get("inputs", [])))
+        found: list[str] | str = next((self.document[key] for key in _FIELDS.values() if key in self.document), [])
         return [found] if isinstance(found, str) else found
 
 
@@ -83,7 +83,7 @@ class SmallEndpoint:
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
 
-    def __enter__(self) -> SmallEndpoint:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -192,10 +192,10 @@ def _handler(owner: SmallEndpoint) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
         wbufsize = 65536  # head and body in one packet: two would wait for each other
 
-        def do_GET(self) -> None:  # noqa: N802 - the base class decides
+        def do_GET(self) -> None:
             self._serve("GET", b"")
 
-        def do_POST(self) -> None:  # noqa: N802 - the base class decides
+        def do_POST(self) -> None:
             self._serve("POST", self.rfile.read(int(self.headers.get("content-length", "0"))))
 
         def _serve(self, method: str, body: bytes) -> None:

@@ -1,0 +1,320 @@
+"""One run of the probe: from a request over the endpoints and what they answer to the report."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cpersona_cli.commands.errors import CommandError, UsageError
+from cpersona_cli.embedding.endpoints import client_variables, configured
+from cpersona_cli.embedding.kinds import Kind
+from cpersona_cli.embedding.measured import Measured, Plan
+from cpersona_cli.embedding.model import Endpoint, Mode
+from cpersona_cli.embedding.probe import probe as measure_all
+from cpersona_cli.install.discover import BadSpecError
+from cpersona_cli.install.machine import Machine, this_machine
+from cpersona_cli.install.model import Discovery, LaunchKind
+from cpersona_cli.install.proxies import is_loopback
+from cpersona_cli.report import inventory, probe
+from cpersona_cli.report.model import Report
+from cpersona_cli.report.output import say
+from cpersona_cli.store.reading import Reading, State
+from cpersona_cli.store.sample import SampleError, sample
+from cpersona_cli.text import bare_url, plural, safe
+from cpersona_cli.traps.endpoint import Subject, findings, unsettled
+from cpersona_cli.traps.gather import Selection, gather
+from cpersona_cli.traps.model import Facts, Target
+
+_NAME = "cpersona-cli probe"
+
+#: The most that options may ask for: seconds, calls, stored texts.
+_LONGEST, _MOST_CALLS, _MOST_SAMPLES = 86_400.0, 100, 1000
+_KEY_BYTES = 65_536
+_GATHERING = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """An endpoint named on the command line, as it was typed."""
+
+    url: str | None = None
+    mode: str | None = None
+    model: str | None = None
+    key_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the user asked of one run."""
+
+    selection: Selection
+    chosen: Chosen = field(default_factory=Chosen)
+    notes: tuple[str, ...] = ()
+    wait: float = 0.0
+    count: int = 0
+    samples: int = 0
+    show_text: bool = False
+    yes: bool = False
+    timeout: float | None = None
+    identify: bool = False
+    role: str | None = None
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Goal:
+    """One endpoint to measure, and whose it is."""
+
+    endpoint: Endpoint
+    label: str
+    targets: tuple[Target, ...] = ()
+    reading: Reading | None = None
+
+
+def examine(request: Request, machine: Machine | None = None) -> Report:
+    """Find the endpoints, measure them, and judge. Raises ``CommandError`` when there can be no result."""
+    start = time.monotonic()
+    _check(request)
+    machine = machine or this_machine()
+    facts = _gather(request, machine)
+    goals = _goals(request, facts, machine)
+    texts = _stored(request, goals)
+    measured = _measure(request, goals, texts)
+    subjects = [
+        Subject(
+            label=goal.label,
+            measured=found,
+            target=goal.targets[0] if goal.targets else None,
+            reading=goal.reading,
+        )
+        for goal, found in zip(goals, measured, strict=True)
+    ]
+    steps = [step for subject in subjects for step in subject.measured.steps]
+    ran = sum(step.state != "skipped" for step in steps)
+    shown = texts if request.show_text else {}
+    found = [finding for subject in subjects for finding in findings(subject)]
+    rerun = _rerun(request)
+    return Report(
+        command="probe",
+        headline=probe.headline(subjects),
+        findings=found,
+        unsettled=[
+            *facts.unfinished,
+            *_nothing(goals, facts),
+            *(s for subject in subjects for s in unsettled(subject)),
+        ],
+        sections=list(probe.sections(subjects, shown)),
+        notes=request.notes,
+        payload=probe.payload(subjects, shown),
+        measured=ran,
+        unmeasured=len(steps) - ran,
+        next_command=rerun if found else _next(subjects, rerun, ran),
+        rerun=rerun,
+        elapsed=time.monotonic() - start,
+        home=str(machine.home),
+        secrets=(*inventory.secrets(facts), *(value for goal in goals for value in goal.endpoint.secrets)),
+    )
+
+
+def _check(request: Request) -> None:
+    """Refuse what makes no sense. Raises ``UsageError``."""
+    chosen = request.chosen
+    extra = [
+        option
+        for option, value in (("--mode", chosen.mode), ("--model", chosen.model), ("--api-key-file", chosen.key_file))
+        if value is not None
+    ]
+    selected = request.selection
+    if chosen.url is None and extra:
+        raise UsageError(f"{extra[0]} goes with --url; without it the registration says it")
+    if chosen.url is not None and (selected.clients or selected.registrations or selected.env):
+        raise UsageError("--url names an endpoint, so it does not go with --client, --registration or --env")
+    if chosen.mode not in {None, Mode.HTTP, Mode.API}:
+        raise UsageError(f"--mode takes http or api, not {safe(repr(chosen.mode), 40)}")
+    if request.role not in {None, "chat", "embedding"}:
+        raise UsageError(f"--role takes chat or embedding, not {safe(repr(request.role), 40)}")
+    for option, number, most in (
+        ("--wait", request.wait, _LONGEST),
+        ("--count", request.count, _MOST_CALLS),
+        ("--sample-from-db", request.samples, _MOST_SAMPLES),
+    ):
+        if not 0 <= number <= most:
+            raise UsageError(f"{option} takes a number from 0 to {most:g}, not {number:g}")
+    if request.timeout is not None and not 0 < request.timeout <= _LONGEST:
+        raise UsageError(f"--timeout takes a number of seconds above 0 and up to {_LONGEST:g}, not {request.timeout:g}")
+    if request.show_text and not request.samples:
+        raise UsageError("--show-text goes with --sample-from-db")
+
+
+def _gather(request: Request, machine: Machine) -> Facts:
+    selection = request.selection
+    if request.chosen.url is not None and selection.db is None:
+        # nothing of this machine is asked for
+        return Facts(machine=machine, discovery=Discovery((), ()))
+    try:
+        return gather(selection, machine, _GATHERING)
+    except BadSpecError as error:
+        raise UsageError(str(error)) from error
+
+
+def _goals(request: Request, facts: Facts, machine: Machine) -> list[_Goal]:
+    if request.chosen.url is not None:
+        reading = facts.databases[0].reading if facts.databases else None
+        return [_Goal(endpoint=_named(request.chosen, machine.env), label="--url", reading=reading)]
+    groups: dict[tuple[object, ...], list[Target]] = {}
+    endpoints: dict[tuple[object, ...], Endpoint] = {}
+    for target in facts.targets:
+        if target.registration.launch.kind in {LaunchKind.REMOTE, LaunchKind.PROXY}:
+            continue
+        endpoint = configured(target.settings, target.environment, str(target.registration.place))
+        key = _key(endpoint)
+        endpoints.setdefault(key, endpoint)
+        groups.setdefault(key, []).append(target)
+    readings = {id(target): database.reading for database in facts.databases for target in database.targets}
+    return [
+        _Goal(
+            endpoint=endpoints[key],
+            label=", ".join(dict.fromkeys(target.registration.label for target in targets)),
+            targets=tuple(targets),
+            reading=next((readings[id(target)] for target in targets if id(target) in readings), None),
+        )
+        for key, targets in groups.items()
+    ]
+
+
+def _key(endpoint: Endpoint) -> tuple[object, ...]:
+    """Endpoints that are called alike are called once."""
+    api = (endpoint.key, endpoint.model) if endpoint.mode == Mode.API else ()
+    return endpoint.mode, endpoint.url, endpoint.timeout, tuple(sorted(endpoint.environment.items())), *api
+
+
+def _named(chosen: Chosen, environment: Mapping[str, str]) -> Endpoint:
+    """The endpoint of ``--url``, with the proxies and certificates of this shell."""
+    url = chosen.url or ""
+    path = url.partition("?")[0].rstrip("/")
+    mode = chosen.mode or (Mode.API if path.endswith(("/embeddings", "/v1")) else Mode.HTTP)
+    return Endpoint(
+        mode=mode,
+        url=url,
+        key=_read_key(chosen.key_file) if chosen.key_file is not None else "",
+        model=chosen.model or "text-embedding-3-small",
+        environment=client_variables(environment),
+        source="--url",
+    )
+
+
+def _read_key(path: Path) -> str:
+    """The first line of ``path``; a key that spaces surround stays as it is, to be judged as such."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(_KEY_BYTES + 1)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "that is no file name"
+        raise UsageError(f"cannot read --api-key-file {safe(str(path))}: {why}") from None
+    if len(raw) > _KEY_BYTES:
+        raise UsageError(f"--api-key-file {safe(str(path))} is too large to be a key")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"--api-key-file {safe(str(path))} is not UTF-8 text") from None
+    key = text.removesuffix("\n").removesuffix("\r")
+    if not key:
+        raise UsageError(f"--api-key-file {safe(str(path))} is empty")
+    return key
+
+
+def _stored(request: Request, goals: Sequence[_Goal]) -> dict[str, str]:
+    """Stored texts by id, of the one database in question. Raises ``UsageError`` where they may not be sent."""
+    if not request.samples:
+        return {}
+    found = {goal.reading.path: goal.reading for goal in goals if goal.reading is not None}
+    if len(found) != 1:
+        what = "no database is known" if not found else f"{len(found)} databases are in question"
+        raise UsageError(f"--sample-from-db: {what}; name one with --db")
+    (path, reading), *_ = found.items()
+    if reading.state is not State.OK:
+        raise CommandError(
+            f"--sample-from-db: {path} cannot be read ({reading.state}): {reading.detail or 'no more is known'}"
+        )
+    _consent(request, goals)
+    try:
+        rows = sample(path, request.samples)
+    except SampleError as error:
+        raise CommandError(f"--sample-from-db: {error}") from None
+    return {str(row.id): row.text for row in rows}
+
+
+def _consent(request: Request, goals: Iterable[_Goal]) -> None:
+    """Stored texts leave this computer only when the user says so, here or by ``--yes``."""
+    away = list(dict.fromkeys(bare_url(g.endpoint.url) for g in goals if not is_loopback(g.endpoint.url)))
+    if not away or request.yes:
+        return
+    where = ", ".join(away)
+    refusal = UsageError(
+        f"--sample-from-db would send stored texts to {where}, not on this computer; add --yes to allow it"
+    )
+    if not (_terminal(sys.stdin) and _terminal(sys.stderr)):
+        raise refusal
+    say(f"{plural(request.samples, 'stored text')} would be sent to {where}. Type yes to allow it:")
+    if sys.stdin.readline().strip().lower() != "yes":
+        raise refusal
+
+
+def _terminal(stream: object) -> bool:
+    try:
+        return bool(getattr(stream, "isatty", lambda: False)())
+    except ValueError:  # closed
+        return False
+
+
+def _measure(request: Request, goals: Sequence[_Goal], texts: Mapping[str, str]) -> Sequence[Measured]:
+    plan = Plan(
+        timeout=request.timeout,
+        wait=request.wait,
+        count=request.count,
+        identify=request.identify,
+        full=request.full,
+        role=request.role or "",
+        samples=tuple(texts.items()),
+    )
+    return measure_all([goal.endpoint for goal in goals], plan)
+
+
+def _nothing(goals: Sequence[_Goal], facts: Facts) -> list[str]:
+    """Why there is nothing to call, where there is nothing."""
+    if goals:
+        modes = {goal.endpoint.mode for goal in goals}
+        return ["no embedding backend is configured (mode none)"] if modes == {Mode.NONE} else []
+    if facts.registrations:
+        return [f"{plural(len(facts.registrations), 'registration')} found, and no client would start a server here"]
+    return ["no registration of CPersona was found; name an endpoint with --url"]
+
+
+def _rerun(request: Request) -> str:
+    selection = request.selection
+    words = [_NAME]
+    if request.chosen.url is not None:
+        words += [f"--url {shlex.quote(bare_url(request.chosen.url))}"]
+    for option, value in (("--mode", request.chosen.mode), ("--model", request.chosen.model)):
+        words += [f"{option} {shlex.quote(value)}"] if value is not None else []
+    words += [f"--api-key-file {shlex.quote(str(request.chosen.key_file))}"] if request.chosen.key_file else []
+    words += [f"--client {shlex.quote(name)}" for name in selection.clients]
+    words += [f"--registration {shlex.quote(spec)}" for spec in selection.registrations]
+    words += ["--env"] if selection.env else []
+    words += [f"--db {shlex.quote(str(selection.db))}"] if selection.db is not None else []
+    return " ".join(words)
+
+
+_PATIENCE = {Kind.LOADING: 120, Kind.TIMEOUT: 180, Kind.THROTTLED: 60}
+
+
+def _next(subjects: Sequence[Subject], rerun: str, ran: int) -> str:
+    """The one command that helps most where nothing was found to be wrong."""
+    waits = [_PATIENCE[subject.kind] for subject in subjects if subject.kind in _PATIENCE]
+    if waits:
+        return f"{rerun} --wait {max(waits)}"
+    return "" if ran else "cpersona-cli doctor"
