@@ -23,7 +23,7 @@ lint: $(VENV)/.test
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.test
-	$(BIN)/python -m tests.support.docs
+	PYTHONPATH=tests $(BIN)/python -m support.docs
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks.startup

@@ -126,7 +126,7 @@ def test_secrets(name: str, secret: bool) -> None:
 
 def test_the_page_is_the_table() -> None:
     assert settings_page.PAGE.read_text("utf-8") == settings_page.page(), (
-        "docs/settings.md is out of date: run PYTHONPATH=tests python -m support.settings_page"
+        "docs/settings.md is out of date: run make docs"
     )
 
 

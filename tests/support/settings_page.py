@@ -1,7 +1,4 @@
-"""The page of all settings, made from the table.
-
-PYTHONPATH=tests python -m support.settings_page          # writes docs/settings.md
-"""
+"""The page of all settings, made from the table."""
 
 from __future__ import annotations
 
@@ -32,8 +29,7 @@ change its work, and names that look right and are read by nobody. Measured on t
   hide. Before 2.5.0 a malformed or empty number ended the start.
 * *since* — nothing: in 2.4 already.
 
-This page is generated; change the table in `cpersona_cli/install/` and run
-`PYTHONPATH=tests python -m support.settings_page`.
+This page is generated; change the table in `cpersona_cli/install/` and run `make docs`.
 """
 
 _BAD = {
@@ -138,8 +134,3 @@ def _bad(row: Setting) -> str:
     if row.ceiling is not None:
         parts.append(f"above {row.ceiling:g}: {row.ceiling:g}")
     return "; ".join(parts)
-
-
-if __name__ == "__main__":
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(), "utf-8")

@@ -1,0 +1,255 @@
+"""The generated parts of README.md and docs/: whole pages, and blocks between two comments.
+
+make docs    # rewrites them all
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import typer
+from support import clients_page, settings_page, traps_page
+from support.markdown import code, plain, table
+
+from cpersona_cli.app import _application
+from cpersona_cli.commands.preferences import PREFERENCES, Preference
+from cpersona_cli.install.model import Place
+from cpersona_cli.report.exits import Exit
+from cpersona_cli.traps.model import Finding, Needs, Repair
+from cpersona_cli.traps.registry import ALL
+from cpersona_cli.words import PLANNED
+
+ROOT = Path(__file__).parents[2]
+
+#: What stands in the documents for the home directory of a machine.
+HOME = "/home/you"
+
+_BLOCK = re.compile(r"<!-- make docs: ([a-z-]+) -->\n(?:.*?\n)??<!-- end -->", re.DOTALL)
+_LEFT_IN = {"settings": 2, "searched": 2}  # entries of long lists that the example keeps
+_MACHINE: Mapping[str, object] = {"filesystem": "ext4", "bytes": 253952, "elapsed_seconds": 0.08}  # differ by machine
+
+_EXITS = {
+    Exit.OK: "pass: checks were made, and what they found, if anything, is milder than `--fail-on`",
+    Exit.NEGATIVE: "a fault (or what `--fail-on` names), also when other checks could not find out",
+    Exit.USAGE: "usage: an option, a value or a file of this tool cannot be used; nothing was looked at",
+    Exit.NO_VERDICT: "no verdict: something could not be found out, a required check did not run, or nothing was found "
+    "to check",
+    Exit.INTERRUPTED: "interrupted (Ctrl-C)",
+    Exit.TERMINATED: "terminated (SIGTERM)",
+}
+
+
+def documents() -> Mapping[Path, str]:
+    """Every document, as it should be."""
+    blocks: dict[str, str] = {}
+
+    def block(match: re.Match[str]) -> str:
+        name = match[1]
+        if name not in blocks:
+            blocks[name] = BLOCKS[name]()
+        return f"<!-- make docs: {name} -->\n{blocks[name].rstrip()}\n<!-- end -->"
+
+    made = {ROOT / name: page() for name, page in PAGES.items()}
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        if path not in made:
+            made[path] = _BLOCK.sub(block, path.read_text("utf-8"))
+    return made
+
+
+@contextmanager
+def broken_home() -> Iterator[Path]:
+    """The home of the demo with a letter missing in a name; on a disk, because a database in memory is a finding."""
+    demo = _demo()
+    disk = Path("/var/tmp")
+    with tempfile.TemporaryDirectory(dir=disk if disk.is_dir() else None) as folder:
+        home = Path(folder).resolve()
+        demo.scratch_home(home)
+        values = demo.variables(home)
+        values["CPERSONA_EMBEDING_URL"] = values.pop("CPERSONA_EMBEDDING_URL")
+        demo.register(home, values)
+        yield home
+
+
+def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The installed script in a scratch home, without a terminal, 80 columns wide."""
+    script = Path(sys.executable).with_name("cpersona-cli")
+    env = {"HOME": str(home), "PATH": os.environ.get("PATH", ""), "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
+    return subprocess.run(
+        [script, *words], env=env, cwd=home, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+
+
+def _demo() -> Any:
+    """examples/demo.py, wherever the tests were started."""
+    spec = spec_from_file_location("demo", ROOT / "examples" / "demo.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _first_run() -> str:
+    with broken_home() as home:
+        said = run(home, "doctor").stdout
+    said = re.sub(r"    [0-9.]+ s$", "    0.08 s", said, count=1, flags=re.MULTILINE)
+    return f"```console\n$ cpersona-cli doctor\n{said}```"
+
+
+def _json_example() -> str:
+    with broken_home() as home:
+        said = json.loads(run(home, "doctor", "--only", "names.url-missing", "--json").stdout)
+        text = json.dumps(_short(said), indent=2, ensure_ascii=False)
+    text = text.replace(str(home), HOME)
+    for folder in {sys.prefix, sys.base_prefix}:
+        text = text.replace(folder, f"{HOME}/.venv")
+    text = re.sub(r"/lib/python3\.\d+/", "/lib/python3.11/", text)
+    found = said["findings"][0]
+    told = Finding(
+        trap=found["trap"], subject=found["subject"], about=found["about"], measured="", repair=Repair(prose=""),
+        place=Place(file=Path(found["place"]["file"].replace(str(home), HOME))),
+    )  # fmt: skip
+    text = text.replace(found["fingerprint"], told.fingerprint)
+    return f"```json\n{text}\n```"
+
+
+def _short(value: Any, name: str = "") -> Any:
+    """A document with its long lists cut: of the checks, those that were made; of others, the first entries."""
+    if isinstance(value, dict):
+        return {key: _short(item, key) for key, item in value.items()}
+    if name == "checks":
+        return [check for check in value if check["state"] != "skipped"]
+    if name in _MACHINE:
+        return _MACHINE[name]
+    if isinstance(value, list):
+        return [_short(item) for item in value[: _LEFT_IN.get(name)]]
+    return value
+
+
+def _exit_codes() -> str:
+    return "\n".join(table(("code", "meaning"), ((f"{code}", _EXITS[code]) for code in Exit)))
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command by the words that start it, the tool itself first."""
+
+    def walk(words: str, command: Any) -> Iterator[tuple[str, Any]]:
+        yield words, command
+        for name, inner in getattr(command, "commands", {}).items():
+            yield from walk(f"{words} {name}", inner)
+
+    yield from walk("cpersona-cli", typer.main.get_command(_application()))
+
+
+def _commands() -> str:
+    return "\n".join(line for words, command in commands() for line in _command(words, command))
+
+
+def _command(words: str, command: Any) -> Iterator[str]:
+    first, _, rest = command.help.partition("\n\n\b\n")
+    examples, _, more = rest.partition("\n\n")
+    yield f"### {words}\n"
+    yield f"{plain(first)}\n"
+    yield "```console"
+    yield from (f"$ {line.strip()}" for line in examples.splitlines())
+    yield "```\n"
+    if more:
+        yield f"{plain(' '.join(more.split()))}\n"
+    rows = [(_option(param), _meaning(param)) for param in command.params if param.name != "help"]
+    if rows:
+        yield from table(("option", "meaning"), rows)
+        yield ""
+
+
+def _option(param: Any) -> str:
+    if param.param_type_name == "argument":
+        return code(param.metavar)
+    spelled = ", ".join(code(" ".join(filter(None, (name, param.metavar)))) for name in param.opts)
+    return ", ".join([spelled, *map(code, param.secondary_opts)])
+
+
+def _meaning(param: Any) -> str:
+    return plain(getattr(param, "help", None) or "What to look up.")
+
+
+def _preferences() -> str:
+    meanings = {
+        name.removeprefix("--"): _meaning(param)
+        for _, command in commands()
+        for param in command.params
+        for name in param.opts
+    }
+    rows = [(code(p.name), code(p.variable), _values(p), _default(p), meanings[p.name]) for p in PREFERENCES]
+    return "\n".join(table(("key and option", "variable", "takes", "default", "meaning"), rows))
+
+
+def _values(preference: Preference) -> str:
+    if preference.choices:
+        return ", ".join(code(choice) for choice in preference.choices)
+    return {"words": "list; in the variable, commas", "flag": "`true`, `false`", "path": "file"}.get(
+        preference.kind, preference.kind
+    )
+
+
+def _default(preference: Preference) -> str:
+    match preference.default:
+        case None | ():
+            return "—"
+        case bool(value):
+            return code(str(value).lower())
+        case float(value):
+            return code(f"{value:g}")
+        case value:
+            return code(str(value))
+
+
+def _network() -> str:
+    """What doctor says over the network: nothing, unless the list has traps that ask an endpoint."""
+    if any(trap.needs is Needs.ENDPOINT for trap in ALL):
+        return "It contacts nothing but the embedding endpoints in use, and with `--offline` not even these."
+    return "It contacts nothing over the network in this release; `--offline` keeps it so in coming ones."
+
+
+def _roadmap() -> str:
+    return f"To come: {', '.join(code(word) for word in PLANNED)}." if PLANNED else "Every planned command is there."
+
+
+#: Documents made as a whole.
+PAGES: Mapping[str, Callable[[], str]] = {"docs/settings.md": settings_page.page, "docs/traps.md": traps_page.page}
+
+#: Blocks inside documents that are written by hand.
+BLOCKS: Mapping[str, Callable[[], str]] = {
+    "clients": clients_page.clients,
+    "clients-short": clients_page.short,
+    "commands": _commands,
+    "exit-codes": _exit_codes,
+    "first-run": _first_run,
+    "groups": traps_page.groups,
+    "json-example": _json_example,
+    "network": _network,
+    "places": clients_page.places,
+    "preferences": _preferences,
+    "roadmap": _roadmap,
+}
+
+
+def main() -> None:
+    """Write every document that is not as it should be."""
+    for path, text in documents().items():
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+            sys.stdout.write(f"{path.relative_to(ROOT)}\n")
+
+
+if __name__ == "__main__":
+    main()
