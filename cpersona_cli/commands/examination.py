@@ -6,7 +6,6 @@ import datetime as dt
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cpersona_cli.commands.catalogue import BY_ID, select
@@ -14,6 +13,7 @@ from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.commands.preferences import Preferences
 from cpersona_cli.install.discover import BadSpecError
 from cpersona_cli.install.machine import Machine, this_machine
+from cpersona_cli.record import record, replace
 from cpersona_cli.report import inventory
 from cpersona_cli.report.model import FailOn, Report, Section, Waived
 from cpersona_cli.store.reading import State as StoreState
@@ -27,7 +27,7 @@ from cpersona_cli.traps.run import Check, State, run
 _NAME = "cpersona-cli doctor"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Request:
     """What the user asked of one run; ``only`` and ``require`` as they were typed."""
 

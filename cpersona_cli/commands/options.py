@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from cpersona_cli.commands.errors import UsageError
+from cpersona_cli.record import record
 
 if TYPE_CHECKING:
     from cpersona_cli.commands.preferences import Preferences
@@ -45,7 +45,7 @@ Colors = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Job:
     """A command line understood: how to present what ``run`` finds out. Nothing was looked at yet."""
 

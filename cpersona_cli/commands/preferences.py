@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from cpersona_cli.commands.errors import UsageError
+from cpersona_cli.record import record
 from cpersona_cli.report.model import FailOn
 from cpersona_cli.report.output import FORMATS
 from cpersona_cli.text import nearest, safe
@@ -21,7 +21,7 @@ _OTHERS = ("CPERSONA_CLI_CONFIG", "CPERSONA_CLI_DEBUG")
 Plain = str | bool | float | tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Preference:
     """One setting. ``choices`` bound a text; a ``words`` value is a list, in the environment separated by commas."""
 
@@ -48,7 +48,7 @@ PREFERENCES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chosen:
     """A value and where it was chosen."""
 
@@ -56,7 +56,7 @@ class Chosen:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Preferences:
     """All values in force; ``file`` is the configuration read; ``notes`` tell what was set and is read by nobody."""
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from cpersona_cli.record import record
 
 #: Bytes read of any one file; what is longer is cut there and named.
 LIMIT = 4 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Content:
     """A file's text as far as it could be read; ``problem`` is a sentence when something stood in the way."""
 

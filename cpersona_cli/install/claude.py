@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cpersona_cli.install.clients import (
@@ -26,11 +25,12 @@ from cpersona_cli.install.entries import Entry, Shelf, container_entries, entrie
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Place, Status, Variable
 from cpersona_cli.install.tree import Node
+from cpersona_cli.record import record, replace
 
 _KEY = ("mcpServers",)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Folder:
     """What is decided for one project folder: who is approved or switched off, and what the settings add to the env."""
 
@@ -54,18 +54,18 @@ def gather(client: Client, machine: Machine, shelf: Shelf) -> tuple[list[Entry],
     def of(*scopes: str) -> list[Entry]:
         return [entry for file in files if file.scope in scopes and not file.unread for entry in found[file.path]]
 
-    local = {name: _local(client, state_file, state, name, record) for name, record in records.items()}
+    local = {name: _local(client, state_file, state, name, kept) for name, kept in records.items()}
     current = [name for folder in here for name in records if spelling(machine, name) == folder]
     folder = _decided(machine, shelf, machine.cwd, [records[name] for name in current])
     plugins = list(_plugins(client, machine, shelf, folder))
     view = [*(entry for name in current for entry in local[name]), *of("project"), *of("user"), *plugins]
     _judge(view, folder)
     others: list[Entry] = []
-    for name, record in records.items():
+    for name, kept in records.items():
         if name not in current:
             elsewhere = [*local[name], *_committed(client, shelf, Path(name), known=found)]
             if elsewhere:
-                _judge(elsewhere, _decided(machine, shelf, Path(name), [record]))
+                _judge(elsewhere, _decided(machine, shelf, Path(name), [kept]))
             others += elsewhere
     managed = of("managed")
     if managed:
@@ -75,15 +75,15 @@ def gather(client: Client, machine: Machine, shelf: Shelf) -> tuple[list[Entry],
     unread = [entry for file in files if file.unread for entry in found[file.path]]
     empty = [
         replace(state.place(node), words=name)
-        for name, record in records.items()
-        if (node := record.find(*_KEY)) is not None and node.value == {}
+        for name, kept in records.items()
+        if (node := kept.find(*_KEY)) is not None and node.value == {}
     ]
     return [*managed, *view, *others, *unread], empty
 
 
 def local_entries(client: Client, file: ClientFile, state: Document) -> list[Entry]:
     """The local servers of every project in a state file, not judged."""
-    return [entry for name, record in _records(state) for entry in _local(client, file, state, name, record)]
+    return [entry for name, kept in _records(state) for entry in _local(client, file, state, name, kept)]
 
 
 def _records(state: Document) -> Iterator[tuple[str, Node]]:
@@ -92,8 +92,8 @@ def _records(state: Document) -> Iterator[tuple[str, Node]]:
         yield from projects.members.items()
 
 
-def _local(client: Client, file: ClientFile, state: Document, name: str, record: Node) -> list[Entry]:
-    container = record.find(*_KEY)
+def _local(client: Client, file: ClientFile, state: Document, name: str, kept: Node) -> list[Entry]:
+    container = kept.find(*_KEY)
     if container is None:
         return []
     return list(container_entries(client, file, state, container, scope="local", project=Path(name)))
@@ -192,8 +192,8 @@ def _plugins(client: Client, machine: Machine, shelf: Shelf, folder: _Folder) ->
     installed = shelf.read(claude_folder(machine) / "plugins" / "installed_plugins.json")
     table = installed.root.find("plugins") if installed.root is not None else None
     switches = dict(folder.plugins)
-    for name, record in table.members.items() if table is not None else ():
-        copies = [copy.find("installPath") for copy in (record, *record.items)]
+    for name, kept in table.members.items() if table is not None else ():
+        copies = [copy.find("installPath") for copy in (kept, *kept.items)]
         for path in dict.fromkeys(node.text for node in copies if node is not None and node.text):
             for entry in _plugin(client, shelf, Path(path)):
                 entry.name = f"{name.partition('@')[0]}:{entry.name}"

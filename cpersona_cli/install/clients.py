@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.tree import Flavour
+from cpersona_cli.record import record
 
 Expansion = Literal["claude", "vscode", "editor-env", "gemini", "braces", "none"]
 Base = Literal["own", "whitelist:sdk", "whitelist:codex", "process"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ClientFile:
     """One file of a client.
 
@@ -41,7 +41,7 @@ class ClientFile:
     listed: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Client:
     """One client.
 

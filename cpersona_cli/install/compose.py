@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cpersona_cli.install.bounded import read_bounded
+from cpersona_cli.record import record
 
 #: Compose looks for these in the project folder, in this order.
 NAMES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 _LIMIT = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Node:
     """One value and the line it stands on: a mapping, a list, a text, or None for nothing (``NAME:``)."""
 
@@ -35,7 +36,7 @@ class Node:
         return self.value if isinstance(self.value, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Line:
     """One line that says something: how far it is indented, its text without comment, its number from one."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +11,7 @@ from cpersona_cli.install import compose
 from cpersona_cli.install.launch import Site, follow, package_of
 from cpersona_cli.install.model import Launch, LaunchKind, Place, Variable
 from cpersona_cli.install.options import Options, leading, names
+from cpersona_cli.record import replace
 
 #: Options of the engine itself, in front of the subcommand, that take a value.
 _ENGINE_VALUED = (

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.requirement import normal
+from cpersona_cli.record import record
 
 #: Distributions beside the server that decide something about it.
 BESIDE = ("mcp", "cembedding", "cpersona-cli", "socksio", "httpx", "numpy", "aiosqlite")
 _HEAD = 16 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Distribution:
     """One installed distribution: its release as its metadata states it, and its ``.dist-info`` folder."""
 

@@ -6,13 +6,13 @@ import codecs
 import os
 import stat
 from bisect import bisect_right
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from cpersona_cli.install import jsonc, toml
 from cpersona_cli.install.model import Place, Problem, ProblemKind
 from cpersona_cli.install.tree import Fault, Flavour, Node
+from cpersona_cli.record import record, replace
 from cpersona_cli.text import plural
 
 #: A larger file is no client's settings, and is not read. Bytes.
@@ -30,7 +30,7 @@ _WIDE = (
 _SAVE = "save the file as UTF-8 without a byte order mark"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Document:
     """One file as read.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ntpath
 import posixpath
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 
 from cpersona_cli.install.model import Environment, Place, System, Value
 from cpersona_cli.install.parse import Parsed, default_of, parse
@@ -13,11 +12,12 @@ from cpersona_cli.install.settings import Invalid, Reader, Setting
 from cpersona_cli.install.table import SETTINGS
 from cpersona_cli.install.unknown import UnknownName, unknown_names
 from cpersona_cli.install.version import NEWEST_KNOWN, older
+from cpersona_cli.record import field, record, replace
 
 __all__ = ["Effective", "Parsed", "Settings", "UnknownName", "effective"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Effective:
     """One setting as the server would see it.
 
@@ -50,7 +50,7 @@ class Effective:
         return "" if self.value is None else str(self.value)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settings:
     """All effective values of one environment; ``unknown`` are the look-alikes nobody reads."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +15,7 @@ from cpersona_cli.install import compose
 from cpersona_cli.install.bounded import line_of, read_bounded
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Discovery, Environment, LaunchKind, Place, Registration
+from cpersona_cli.record import field, record
 
 Manner = Literal["client", "unit", "agent", "compose"]
 
@@ -34,7 +34,7 @@ PROVIDER_WIDTHS: Mapping[str, int] = {
 _LARGEST_FILE = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class EmbeddingServer:
     """One start of the reference embedding server.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +14,7 @@ from cpersona_cli.install.launch import understand
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Looked, Place, Registration, Status, Variable
 from cpersona_cli.install.tree import Flavour, Node
+from cpersona_cli.record import replace
 
 Program = Literal["", "cpersona", "cembedding"]
 

@@ -8,7 +8,6 @@ sees only what is handed over explicitly. Rules per client: ``install/clients.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +16,7 @@ from cpersona_cli.install.clients import CLIENTS
 from cpersona_cli.install.expand import COMMAND_RULES, Context, Lookup, context, expand
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Environment, LaunchKind, Place, Registration, Value, Variable
+from cpersona_cli.record import replace
 
 Base = Literal["whitelist", "shell", "none", "process"]
 

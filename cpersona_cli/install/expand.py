@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from cpersona_cli.install.clients import CLIENTS
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Registration
+from cpersona_cli.record import record
 
 Lookup = Callable[[str], str | None]
 
 _LOOKS_LIKE_REFERENCE = re.compile(r"\$\{[^}]+\}|\$(?:env:)?[A-Z_][A-Z0-9_]+\b|%[A-Z_][A-Z0-9_()]{2,}%", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Context:
     """What references may mean: the rule, the reader's name, variables, and the folders a client knows."""
 

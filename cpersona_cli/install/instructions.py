@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +16,7 @@ from cpersona_cli.install.bounded import Content, line_of, read_bounded
 from cpersona_cli.install.clients import claude_folder, codex_home, project_folders
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Place
+from cpersona_cli.record import record
 
 #: The policy block that the skill of 2.6.14 writes.
 NEWEST_POLICY = 5
@@ -32,7 +32,7 @@ _BARE_PLACEHOLDER = re.compile(r"<\s*agent[_-]?id\s*>", re.IGNORECASE)
 _SCRIPT = re.compile(r"[\"']?([^\"'\s]+\.(?:py|sh|js|ps1))[\"']?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Block:
     """One policy block: the lines it spans, its version, and the agent ids it tells the agent to use.
 
@@ -48,7 +48,7 @@ class Block:
     placeholder: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class InstructionFile:
     """One always-loaded file that exists; ``clients`` are the ids of those that load it."""
 
@@ -62,7 +62,7 @@ class InstructionFile:
         return Place(file=self.path, line=line)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class MemoryIndex:
     """A ``MEMORY.md`` that Claude Code loads in every session, and its size."""
 
@@ -71,7 +71,7 @@ class MemoryIndex:
     lines: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Hook:
     """A hook in Claude Code's settings that belongs to CPersona, registered by hand."""
 
@@ -80,7 +80,7 @@ class Hook:
     place: Place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Plugin:
     """CPersona's plugin for Claude Code: where it is switched on, and the agent id that its session note names."""
 
@@ -91,7 +91,7 @@ class Plugin:
     hooks_disabled: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class AlwaysLoaded:
     """All of it. ``searched`` are the clients whose always-loaded files are known to this tool."""
 

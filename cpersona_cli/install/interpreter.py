@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Interpreter
+from cpersona_cli.record import replace
 
 #: Seconds an interpreter gets to answer.
 LIMIT = 2.0

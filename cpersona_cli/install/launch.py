@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Launch, LaunchKind, Place, Variable
 from cpersona_cli.install.options import names
+from cpersona_cli.record import record, replace
 
 Package = Literal["", "cpersona", "cembedding"]
 
@@ -30,7 +30,7 @@ _PYTHON = re.compile(r"^(?:python|pypy)(?:\d+(?:\.\d+)*)?w?$|^pyw?$")
 _LEVELS = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Site:
     """Where a command line is read: the machine, the folder relative names start from, and how deep it stands."""
 

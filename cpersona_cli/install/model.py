@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
+from cpersona_cli.record import field, record
+
 System = Literal["linux", "darwin", "windows"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """Where something stands: a file with a one-based line and column, or words such as ``this shell``."""
 
@@ -27,7 +28,7 @@ class Place:
         return f"{self.file}{position}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Variable:
     """One environment variable as a file spells it; ``raw`` may be no string at all, which clients punish."""
 
@@ -42,7 +43,7 @@ class Variable:
         return self.raw if isinstance(self.raw, str) else str(self.raw)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Value:
     """A variable of an effective environment: its final text and how it came about.
 
@@ -57,7 +58,7 @@ class Value:
     unresolved: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Environment:
     """The environment a server would be started with.
 
@@ -106,7 +107,7 @@ class LaunchKind(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Launch:
     """A command line understood.
 
@@ -149,7 +150,7 @@ class Launch:
     unclear: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Registration:
     """One entry of one client file that starts, or would start, CPersona.
 
@@ -203,7 +204,7 @@ class ProblemKind(StrEnum):
     UNREADABLE = "unreadable"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Problem:
     """One thing wrong with a document. ``fatal``: the owning client will not read the file at all."""
 
@@ -214,7 +215,7 @@ class Problem:
     advice: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Looked:
     """A file that was looked for. ``mentions``: the text speaks of CPersona, readable or not."""
 
@@ -226,7 +227,7 @@ class Looked:
     mtime: float | None = None  # Unix time in seconds
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Discovery:
     """Everything found: the registrations in order of precedence, and every file looked for."""
 
@@ -236,7 +237,7 @@ class Discovery:
     empty_projects: tuple[Place, ...] = ()  # empty mcpServers objects of Claude Code's projects; words name the project
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Interpreter:
     """The Python that would run a server, asked directly: its release, its SQLite, and what that SQLite can do."""
 
@@ -248,7 +249,7 @@ class Interpreter:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ServerVersion:
     """Which CPersona a registration would start.
 
@@ -270,7 +271,7 @@ class ServerVersion:
     program_problem: str = ""  # why it would not start: not found, not executable, only on the shell's PATH
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Process:
     """A live server process; ``started`` is a Unix time in seconds, where the system tells."""
 
@@ -280,7 +281,7 @@ class Process:
     environment: Mapping[str, str] | None = None  # CPERSONA_* and EMBEDDING_* only; None: the system hides them
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DatabasePath:
     """The database a server would open: ``text`` as configured, ``path`` as a file of this machine, or why not.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+
+from cpersona_cli.record import field, record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Options:
     """The options in front of the first plain word, as (name, value) pairs, and the words from there on.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cpersona_cli.install.settings import Invalid, Kind, Reader, Setting
+from cpersona_cli.record import record
 from cpersona_cli.text import safe, secret
 
 Parsed = str | int | float | bool | None
@@ -15,7 +14,7 @@ FALSE_WORDS = ("false", "0", "no", "off")
 _SHOWN = 60  # characters of a wrong value that a sentence quotes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Result:
     """A value, and where the text could not be used: what happens (``outcome``) and the sentence (``wrong``)."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from cpersona_cli.install import distributions, interpreter, locate
@@ -11,6 +10,7 @@ from cpersona_cli.install.environment import folder
 from cpersona_cli.install.expand import context, expand
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Environment, Registration
+from cpersona_cli.record import record
 
 _SHIMS = {
     "/.pyenv/shims/": "pyenv",
@@ -24,7 +24,7 @@ _HEAD = 4096
 _TAIL = 1 << 17
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Program:
     """A program word resolved: the file, or None; and why a client would fail to start it, as a sentence."""
 
@@ -32,7 +32,7 @@ class Program:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Home:
     """The Python environment a script or interpreter belongs to; ``why`` says what could not be told."""
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from cpersona_cli.record import record
 
 _SCHEMES = ("http", "https", "socks5", "socks5h")
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "ws": 80, "wss": 443}
@@ -28,7 +29,7 @@ class ProxyError(ValueError):
         self.part = part
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Proxy:
     """One proxy variable in force: its name as written and the proxy's URL."""
 
@@ -40,7 +41,7 @@ class Proxy:
         return self.url.partition("://")[0].lower()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Pattern:
     scheme: str
     host: str

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from cpersona_cli.install.launch import Site, follow, package_of, stem
 from cpersona_cli.install.model import Launch, LaunchKind
 from cpersona_cli.install.options import leading, names
 from cpersona_cli.install.requirement import requirement
+from cpersona_cli.record import replace
 
 #: Options of uvx, ``uv tool run``, ``uv run`` and uv itself that take a value (uv 0.13).
 _UV_VALUED = names(

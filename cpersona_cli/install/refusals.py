@@ -7,11 +7,11 @@ proxy) is not here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cpersona_cli.install.effective import Effective, Settings, preview
 from cpersona_cli.install.settings import Invalid, Reader
 from cpersona_cli.install.version import NEWEST_KNOWN, older
+from cpersona_cli.record import record
 from cpersona_cli.text import safe
 
 _MODE = "CPERSONA_EMBEDDING_MODE"
@@ -25,7 +25,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _LATER = frozenset({_MODE, _TRANSPORT, _PORT, _TIMEOUT, *_CAPS})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refusal:
     """One reason: the settings that disagree (the one to change first) and the sentence that says how."""
 

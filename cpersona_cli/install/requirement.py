@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from cpersona_cli.install.version import key, older
+from cpersona_cli.record import record
 
 _NAMED = re.compile(r"^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*(.*)$", re.DOTALL)
 _CLAUSE = re.compile(r"^(===|==|!=|<=|>=|~=|<|>)\s*([^\s,;]+)$")
 _WHEEL = re.compile(r"([A-Za-z0-9_.]+)-(\d[^-]*)(?:-[^-/\\]+){2,4}\.whl$|([A-Za-z0-9_.-]+)-(\d[^-/\\]*)\.tar\.gz$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Requirement:
     """A requirement taken apart.
 

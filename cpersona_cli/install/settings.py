@@ -6,10 +6,10 @@ becomes effective is in ``install/effective.py``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from cpersona_cli.install.version import older
+from cpersona_cli.record import record, replace
 
 
 class Kind(StrEnum):
@@ -50,7 +50,7 @@ class Reader(StrEnum):
     SYSTEM = "http client"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Earlier:
     """What was different about a setting before release ``until``; what is None was as it is now.
 
@@ -69,7 +69,7 @@ class Earlier:
     bounded: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Setting:
     """One row of the table.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from cpersona_cli.install.launch import (
     ASSIGNMENT,
@@ -19,6 +18,7 @@ from cpersona_cli.install.launch import (
 )
 from cpersona_cli.install.model import Launch, LaunchKind
 from cpersona_cli.install.options import leading
+from cpersona_cli.record import replace
 
 
 def env(words: Sequence[str], site: Site) -> Launch | None:

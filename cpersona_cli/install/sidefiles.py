@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +17,7 @@ from cpersona_cli.install.bounded import Content, line_of, read_bounded
 from cpersona_cli.install.effective import Effective, Settings
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import DatabasePath, Environment, Place, Registration
+from cpersona_cli.record import field, record
 
 SideState = Literal["absent", "read", "broken", "unreadable", "unknown"]
 
@@ -31,7 +31,7 @@ _ALIAS = re.compile(r"u-[0-9a-f]{4,64}")
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class SideFile:
     """One such file. ``place`` is where its path was written, ``explicit`` whether it was written at all.
 
@@ -56,7 +56,7 @@ class SideFile:
         return Place(file=self.path, line=self.line)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Grant:
     """One client of the access table: its permission by agent id (``*`` is every agent). No token is kept.
 
@@ -70,14 +70,14 @@ class Grant:
     per_subject: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class AccessTable(SideFile):
     """``CPERSONA_ACL_FILE``: who may do what with which agent's memories."""
 
     clients: tuple[Grant, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class OperatingContext(SideFile):
     """The operating-context TOML: its summary's length in characters, and the project each agent id defaults to."""
 
@@ -87,7 +87,7 @@ class OperatingContext(SideFile):
     defaults: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class SideFiles:
     """The side files of one registration; None where the server would not look for the file at all."""
 

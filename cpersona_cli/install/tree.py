@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cpersona_cli.install.model import ProblemKind
+from cpersona_cli.record import record
 
 Flavour = Literal["json", "json+comments", "jsonc", "toml"]
 Plain = str | int | float | bool | list[object] | dict[str, object] | None
@@ -61,7 +62,7 @@ class Node:
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fault:
     """A problem of a text before it has a file: ``at`` is a character offset."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from cpersona_cli.install.model import Place, System, Value
 from cpersona_cli.install.settings import Reader
 from cpersona_cli.install.table import BY_ALIAS, BY_NAME, SETTINGS
+from cpersona_cli.record import record
 from cpersona_cli.text import distance, nearest
 
 PREFIX = "CPERSONA_"
@@ -19,7 +19,7 @@ _RIGHTFUL = frozenset({"OPENAI_API_KEY"})
 _READERS = (Reader.SERVER, Reader.PROXY, Reader.PLUGIN)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class UnknownName:
     """A variable that looks like a setting of CPersona but is read by nobody.
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from cpersona_cli.install import distributions, locate
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.version import key
+from cpersona_cli.record import record
 
 _MOST = 2000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Held:
     """An environment that holds CPersona: its folder, its site-packages, and the distribution."""
 

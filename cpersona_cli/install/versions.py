@@ -7,7 +7,6 @@ and the METADATA there; uv's tools and cache are read where uv keeps them. What 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from cpersona_cli.install import distributions, interpreter, locate, programs, uvcache
@@ -18,6 +17,7 @@ from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Environment, LaunchKind, Registration, ServerVersion
 from cpersona_cli.install.requirement import Requirement, requirement
 from cpersona_cli.install.version import key
+from cpersona_cli.record import replace
 
 Env = Mapping[str, str]
 

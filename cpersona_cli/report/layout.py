@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from cpersona_cli.record import record
 
 # Stands for a space that must not become a line break. Text on its way here holds no control characters.
 _GLUE = "\x00"
@@ -14,7 +15,7 @@ _BREAK = re.compile(r" +")
 _CODES = {"bold": "1", "dim": "2", "red": "1;31", "green": "1;32", "yellow": "1;33", "blue": "1;36"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Style:
     """How a renderer may present a report; one that writes for machines looks at none of it."""
 

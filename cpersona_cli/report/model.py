@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 
+from cpersona_cli.record import field, record
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.traps.model import Finding, Severity
 from cpersona_cli.traps.run import Check, State
@@ -32,7 +32,7 @@ class FailOn(StrEnum):
         return self is not FailOn.NEVER and severity.rank <= Severity(self.value).rank
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Waived:
     """A finding that a waiver covers: it is counted and shown, and does not fail the run."""
 
@@ -41,7 +41,7 @@ class Waived:
     expires: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Section:
     """A block of plain facts: a title and rows of (name, value, where it came from).
 
@@ -53,7 +53,7 @@ class Section:
     verbosity: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Report:
     """What a command found out.
 

@@ -7,10 +7,10 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TextIO
 
+from cpersona_cli.record import record, replace
 from cpersona_cli.report import json, text
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.layout import Style
@@ -33,7 +33,7 @@ class OutputError(ValueError):
     """An output that was asked for and cannot be: the sentence for the user."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Output:
     """How one run presents its report: always once on stdout, and in each of ``files`` (format, path)."""
 

@@ -7,9 +7,9 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from cpersona_cli.record import record
 from cpersona_cli.store.reading import State
 
 #: SQLite's own files; it follows links before it names them.
@@ -39,7 +39,7 @@ _KINDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Standing:
     """What stands at a path: ``state`` is ``ok`` for a regular file, whose ``status`` is set; else why not."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from struct import iter_unpack, unpack_from
 
+from cpersona_cli.record import record
 from cpersona_cli.store.kinds import MAGIC
 
 #: Bytes of a database header.
@@ -21,7 +21,7 @@ _FRAMES = 50_000
 _CHECKPOINT = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Header:
     """What the first 100 bytes say. ``changes`` counts transactions that touched the first page."""
 
@@ -56,7 +56,7 @@ def head_of(path: Path, count: int) -> bytes:
     return head
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Log:
     """The committed part of a write-ahead log.
 

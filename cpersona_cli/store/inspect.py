@@ -6,12 +6,12 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from cpersona_cli.install.machine import current_system
 from cpersona_cli.install.model import Process, System
 from cpersona_cli.install.processes import holders as live_holders
+from cpersona_cli.record import replace
 from cpersona_cli.store import files, mounts
 from cpersona_cli.store.census import Census, code_of, count, one, stop_at
 from cpersona_cli.store.header import HEADER, head_of, parse, why_stale
@@ -218,7 +218,7 @@ def _by(method: Method, reading: Reading, real: Path, deadline: float) -> Readin
         integrity=pages.extent,
         unchecked=pages.unchecked,
         unmeasured=tuple(census.unmeasured),
-        **census.values,  # type: ignore[arg-type]
+        **census.values,
     )
 
 

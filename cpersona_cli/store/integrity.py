@@ -6,17 +6,17 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from cpersona_cli.record import record
 from cpersona_cli.store.census import code_of, quoted, stop_at
 
 #: Bytes a second at which pages are surely checked. SQLite before 3.42 cannot be stopped within one table.
 PACE = 200e6
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Integrity:
     """How much was checked, the tables that were not, and the first thing SQLite found wrong."""
 

@@ -8,10 +8,10 @@ Network file systems and the folders a virtual machine shares with its host prom
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from cpersona_cli.install.model import System
+from cpersona_cli.record import record
 from cpersona_cli.store.files import names_in, real_path
 
 _MOUNTINFO = Path("/proc/self/mountinfo")
@@ -68,7 +68,7 @@ _WEAK_COPY = re.compile(r" \(\d+\)| \d+")
 _COPIES = 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ground:
     """The file system under a folder, and why it is no place for a database (empty words where it is one)."""
 

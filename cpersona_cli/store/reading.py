@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
 from cpersona_cli.install.model import Process
+from cpersona_cli.record import field, record
 
 
 class State(StrEnum):
@@ -35,7 +35,7 @@ class State(StrEnum):
     VOLATILE = "volatile"  # :memory:
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Reading:
     """The facts of one database.
 

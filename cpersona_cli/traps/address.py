@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from cpersona_cli.install.effective import Effective
+from cpersona_cli.record import record, replace
 from cpersona_cli.text import bare_url, safe
 from cpersona_cli.traps.model import Facts, Repair
 from cpersona_cli.traps.names import API_URL, URL, mode
@@ -24,7 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _DOTTED = re.compile(r"\d+\.\d+\.\d+\.\d+")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Address:
     """An address that was written for the mode in force, taken apart."""
 

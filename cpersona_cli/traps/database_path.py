@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from enum import StrEnum
 
 from cpersona_cli.install.database_candidates import DEFAULT_TEXT, HOME_WORDS
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import System
 from cpersona_cli.install.version import older
+from cpersona_cli.record import replace
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.text import plural, safe
 from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Severity, Target, Trap

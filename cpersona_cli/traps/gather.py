@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +20,7 @@ from cpersona_cli.install.model import Discovery, Environment, Place, Registrati
 from cpersona_cli.install.sidefiles import side_files
 from cpersona_cli.install.stray import stray
 from cpersona_cli.install.versions import server_version
+from cpersona_cli.record import record, replace
 from cpersona_cli.store.inspect import read
 from cpersona_cli.store.reading import Reading
 from cpersona_cli.traps.model import Database, Facts, Target
@@ -32,7 +32,7 @@ R = TypeVar("R")
 DEADLINE = 20.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Selection:
     """What to work on; with nothing chosen, every registration on the machine.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from cpersona_cli.install.model import (
     Variable,
 )
 from cpersona_cli.install.sidefiles import SideFiles
+from cpersona_cli.record import field, record, replace
 from cpersona_cli.store.reading import Reading
 
 
@@ -75,7 +75,7 @@ class SkipError(Exception):
     """Raised by a trap that has nothing to look at; the check is ``skipped`` with this reason."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Repair:
     """The one thing that fixes it: a sentence, complete commands to copy, or the exact text to write, and where."""
 
@@ -85,7 +85,7 @@ class Repair:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Finding:
     """One thing found wrong.
 
@@ -114,7 +114,7 @@ class Finding:
         return hashlib.sha256(parts.encode("utf-8", "backslashreplace")).hexdigest()[:12]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Target:
     """One registration as its client would start it, under one assumption about the inherited environment."""
 
@@ -127,7 +127,7 @@ class Target:
     candidates: tuple[Reading, ...] = ()  # databases that exist where a relative or ``~`` path may have been meant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Database:
     """One database file: what reading it showed and which targets open it."""
 
@@ -140,7 +140,7 @@ class Database:
         return str(self.path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Facts:
     """All a trap may know. A trap is a pure function of this: it opens, starts and measures nothing itself.
 
@@ -193,7 +193,7 @@ class Facts:
 Detect = Callable[[Facts], Iterable[Finding]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Trap:
     """One known way to be wrong.
 
@@ -232,7 +232,7 @@ class Trap:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Uncheckable:
     """A catalogue row that facts alone cannot decide: why, and the command that measures it, if there is one."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
 
 from cpersona_cli.install.version import NEWEST_KNOWN, older
+from cpersona_cli.record import record, replace
 from cpersona_cli.traps.model import CannotTellError, Database, Facts, Finding, Needs, SkipError, Target, Trap
 
 
@@ -20,7 +20,7 @@ class State(StrEnum):
     SKIPPED = "skipped"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Check:
     """One trap, run on everything it applies to. ``reason`` explains ``unknown`` and ``skipped``."""
 
@@ -31,7 +31,7 @@ class Check:
     subjects: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Outcome:
     state: State
     findings: tuple[Finding, ...] = ()

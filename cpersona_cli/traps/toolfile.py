@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from cpersona_cli.install.bounded import read_bounded
 from cpersona_cli.install.model import Place
+from cpersona_cli.record import record
 from cpersona_cli.text import nearest, safe
 
 
@@ -16,7 +16,7 @@ class ToolFileError(ValueError):
     """A file of this tool that cannot be used: one sentence with file and line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ToolFile:
     """A parsed file, and its text to find lines in."""
 

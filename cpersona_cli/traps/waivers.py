@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from cpersona_cli.install.model import Place
+from cpersona_cli.record import record
 from cpersona_cli.text import nearest, safe
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, SkipError, Trap
 from cpersona_cli.traps.run import Check, State
@@ -29,7 +29,7 @@ DAYS = 90
 _KEYS = ("id", "fingerprint", "reason", "expires")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Waiver:
     """One entry; ``expires`` is the last day on which it holds. Without ``fingerprint`` it covers all of the trap."""
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.commands.examination import Request, examine
 from cpersona_cli.commands.preferences import resolve
 from cpersona_cli.install.machine import Machine
+from cpersona_cli.record import replace
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.traps.gather import Selection, gather
 from cpersona_cli.traps.model import Facts, Needs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from support.traps import MACHINE, docker, registration, targets
 
 from cpersona_cli.install.database_candidates import candidates
 from cpersona_cli.install.model import Launch, Registration
+from cpersona_cli.record import replace
 
 
 def found(text: str | None, entry: Registration | None = None) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import plistlib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from cpersona_cli.install.embedding_server import EmbeddingServer, embedding_ser
 from cpersona_cli.install.environment import environments
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Discovery, Launch, LaunchKind, Place, Registration, Variable
+from cpersona_cli.record import replace
 
 NOTHING = Discovery((), ())
 

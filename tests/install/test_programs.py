@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from support.starts import registered
 from cpersona_cli.install.environment import environments
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.programs import Program, find, home_of, home_of_python
+from cpersona_cli.record import replace
 
 
 def found(where: Machine, client: str, word: str, **fields: object) -> Program:

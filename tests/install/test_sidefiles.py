@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from cpersona_cli.install.effective import effective
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import DatabasePath, Environment, Launch, LaunchKind, Place, Registration, Value
 from cpersona_cli.install.sidefiles import SideFiles, side_files
+from cpersona_cli.record import replace
 
 PLACE = Place(words="a test")
 ENTRY = Registration(client="env", client_title="This process", scope="process", name="env", place=PLACE)

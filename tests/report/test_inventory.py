@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.traps import MACHINE, facts, reading, registration, targets
 
 from cpersona_cli.install.model import Looked, Place, Process, Status, Variable
+from cpersona_cli.record import replace
 from cpersona_cli.report import inventory
 from cpersona_cli.report.model import Section
 from cpersona_cli.store.reading import State

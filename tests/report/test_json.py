@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ from support.documents import document
 from support.reports import ALL, FAILING, HOME, SECRET, URL_MISSING
 
 from cpersona_cli import __version__
+from cpersona_cli.record import replace
 from cpersona_cli.report.json import render
 from cpersona_cli.report.layout import Style
 from cpersona_cli.report.model import Report

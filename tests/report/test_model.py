@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from support.reports import FAILING, KEY_SHOWN, PASSING, URL_MISSING, USAGE, WIDE, check, skipped
 
+from cpersona_cli.record import replace
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.model import FailOn, Report, Verdict
 from cpersona_cli.traps.run import State

@@ -7,13 +7,13 @@ import pty
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.documents import document
 from support.reports import FAILING, NOTHING, PASSING, USAGE
 
+from cpersona_cli.record import replace
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.model import Report
 from cpersona_cli.report.output import FORMATS, Output, OutputError, check_format, emit, parse_outputs, style, wanted

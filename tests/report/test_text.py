@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.reports import ALL, BOOK, DESKTOP, FAILING, HOME, KEY_SHOWN, SECRET, URL_MISSING, USAGE
 
+from cpersona_cli.record import replace
 from cpersona_cli.report.layout import Style, columns
 from cpersona_cli.report.model import FailOn
 from cpersona_cli.report.text import render

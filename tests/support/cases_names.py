@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from support.traps import MACHINE, UVX, Case, docker, facts
 
 from cpersona_cli.install.model import Launch, LaunchKind, Place, ServerVersion, Variable
+from cpersona_cli.record import replace
 from cpersona_cli.traps.model import Facts
 
 MODE, URL = "CPERSONA_EMBEDDING_MODE", "CPERSONA_EMBEDDING_URL"

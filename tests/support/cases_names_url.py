@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from support.cases_names import API, API_URL, GOOD, KEY, MODE, MODEL, REMOTE, URL
 from support.traps import MACHINE, Case, docker, facts
+
+from cpersona_cli.record import replace
 
 
 def http(url: str, **more: str) -> dict[str, object]:

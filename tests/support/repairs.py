@@ -7,12 +7,12 @@ import re
 import shlex
 import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from support.traps import facts, variables
 
 from cpersona_cli.install.model import LaunchKind, Variable
+from cpersona_cli.record import replace
 from cpersona_cli.traps.model import Facts, Repair
 
 _RENAME = re.compile(r"rename (\S+) to (\S+?)(?:,| in the|$)")

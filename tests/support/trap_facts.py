@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from support.traps import Case
@@ -10,6 +10,7 @@ from support.traps import Case
 from cpersona_cli.install.instructions import AlwaysLoaded, InstructionFile, blocks_of
 from cpersona_cli.install.model import Registration, ServerVersion
 from cpersona_cli.install.sidefiles import SideFiles
+from cpersona_cli.record import replace
 from cpersona_cli.traps.model import Facts, Finding, Target
 
 

@@ -13,7 +13,7 @@ def test_traps(case: Case) -> None:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from cpersona_cli.install.model import (
     ServerVersion,
     Variable,
 )
+from cpersona_cli.record import replace
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.traps.model import Database, Facts, Finding, Needs, Target, Trap
 from cpersona_cli.traps.registry import ALL
@@ -94,7 +95,7 @@ def docker(
         inside="container",
         words=("docker", "run", "-i", "--rm", image),
     )
-    return replace(launch, **fields)  # type: ignore[arg-type]
+    return replace(launch, **fields)
 
 
 def registration(
@@ -121,7 +122,7 @@ def registration(
         env_place=_place(file, FIRST_LINE),
         launch=launch,
     )
-    return replace(entry, **fields)  # type: ignore[arg-type]
+    return replace(entry, **fields)
 
 
 def targets(entry: Registration, *, version: str | None = "2.6.14", machine: Machine = MACHINE) -> tuple[Target, ...]:
@@ -140,7 +141,7 @@ def targets(entry: Registration, *, version: str | None = "2.6.14", machine: Mac
 def reading(path: str = "/home/u/cpersona.db", state: State = State.OK, **fields: object) -> Reading:
     """A healthy small database of 2.6.14, except for what ``fields`` say."""
     healthy = Reading(path=Path(path), state=state, size=4096, schema=21, mode=0o600)
-    return replace(healthy, **fields)  # type: ignore[arg-type]
+    return replace(healthy, **fields)
 
 
 def facts(

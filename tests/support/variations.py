@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from cpersona_cli.record import replace
 from cpersona_cli.traps.model import Facts, Finding, Target
 
 
 def with_targets(known: Facts, **fields: object) -> Facts:
     """``known`` with fields of every target replaced, also where databases speak of them."""
-    changed = {id(target): replace(target, **fields) for target in known.targets}  # type: ignore[arg-type]
+    changed = {id(target): replace(target, **fields) for target in known.targets}
 
     def new(targets: tuple[Target, ...]) -> tuple[Target, ...]:
         return tuple(changed[id(target)] for target in targets)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from support.traps import MACHINE, Case, docker, facts, outcome, reading, regist
 from support.variations import severities
 
 from cpersona_cli.install.model import Registration
+from cpersona_cli.record import replace
 from cpersona_cli.store.reading import Reading
 from cpersona_cli.traps.model import Database, Facts
 

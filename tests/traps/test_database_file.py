@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from support.traps import MACHINE, Case, all_traps, docker, everything, facts, o
 from support.variations import severities
 
 from cpersona_cli.install.model import Process
+from cpersona_cli.record import replace
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.traps.model import Facts
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ from support.variations import severities, with_targets
 
 from cpersona_cli.install.model import Launch, LaunchKind, Place
 from cpersona_cli.install.sidefiles import SideFile, SideFiles
+from cpersona_cli.record import replace
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.traps.model import Facts
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from support.traps import Case, facts, outcome, reading, registration
 from support.variations import severities, with_targets
 
 from cpersona_cli.install.model import Interpreter, Launch, LaunchKind, ServerVersion
+from cpersona_cli.record import replace
 from cpersona_cli.store.reading import State
 from cpersona_cli.traps.database_schema import schema_of
 from cpersona_cli.traps.model import Facts
@@ -43,7 +43,7 @@ def python(**fields: object) -> Facts:
     version = ServerVersion(
         version="2.6.14",
         evidence="",
-        interpreter=replace(interpreter, **fields),  # type: ignore[arg-type]
+        interpreter=replace(interpreter, **fields),
     )
     return with_targets(seen(), version=version)
 

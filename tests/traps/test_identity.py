@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from support.traps import facts, reading, registration
 from cpersona_cli.install.instructions import Hook, InstructionFile, MemoryIndex, Plugin
 from cpersona_cli.install.model import Place, Process
 from cpersona_cli.install.sidefiles import AccessTable, Grant, OperatingContext, SideFile, SideFiles, SideState
+from cpersona_cli.record import replace
 from cpersona_cli.store.reading import Reading
 from cpersona_cli.traps.identity import folded
 from cpersona_cli.traps.model import Facts

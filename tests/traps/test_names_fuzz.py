@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from support.traps import CLIENTS, MACHINE, UVX, all_traps, docker, everything, 
 
 from cpersona_cli.install.model import Launch, LaunchKind, Place, Variable
 from cpersona_cli.install.table import BY_NAME, SETTINGS, is_secret
+from cpersona_cli.record import replace
 
 NAMES = tuple(sorted({name for row in SETTINGS for name in row.names}))
 OURS = tuple(sorted(trap for trap in all_traps() if trap.startswith("names.")))

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from support.variations import severities
 
 from cpersona_cli.install.embedding_server import EmbeddingServer
 from cpersona_cli.install.model import Launch, LaunchKind, Place
+from cpersona_cli.record import replace
 from cpersona_cli.traps.model import Facts
 from cpersona_cli.words import COMMANDS
 
@@ -33,7 +33,7 @@ def start(port: str = "8500", **fields: object) -> EmbeddingServer:
         manner="unit",
         variables={"EMBEDDING_HTTP_PORT": port},
     )
-    return replace(server, **fields)  # type: ignore[arg-type]
+    return replace(server, **fields)
 
 
 def container(url: str, **fields: object) -> Facts:

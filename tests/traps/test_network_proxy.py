@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 from support.traps import MACHINE, Case, docker, facts, outcome
 from support.variations import with_packages
 
+from cpersona_cli.record import replace
 from cpersona_cli.traps.model import Facts
 
 PROXY = "http://user:hunter2@proxy.example:3128"

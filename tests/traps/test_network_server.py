@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from support.traps import Case, facts, outcome
 
 from cpersona_cli.install.embedding_server import EmbeddingServer, Manner
 from cpersona_cli.install.model import Place
+from cpersona_cli.record import replace
 from cpersona_cli.traps.model import Facts
 
 HTTP = {"CPERSONA_EMBEDDING_MODE": "http", "CPERSONA_EMBEDDING_URL": "http://127.0.0.1:8401/embed"}
@@ -25,7 +25,7 @@ def server(variables: Mapping[str, str], manner: Manner = "unit", **fields: obje
         manner=manner,
         variables=variables,
     )
-    return replace(one, **fields)  # type: ignore[arg-type]
+    return replace(one, **fields)
 
 
 def found(*servers: EmbeddingServer, env: Mapping[str, object] = HTTP) -> Facts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from support.traps import MACHINE, Case, facts, registration
 
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Place, Registration, Status
+from cpersona_cli.record import replace
 from cpersona_cli.traps.model import Facts
 from cpersona_cli.traps.registration import add_commands
 

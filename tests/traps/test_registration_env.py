@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from support.trap_facts import Graded, release, retarget
 from support.traps import MACHINE, UVX, docker, everything, facts
 
 from cpersona_cli.install.model import Launch, LaunchKind, Place, Variable
+from cpersona_cli.record import replace
 from cpersona_cli.traps.model import Facts
 
 DB = "/home/u/cpersona.db"
@@ -25,7 +24,7 @@ def within(client: str, env: dict[str, str], shell: dict[str, str] | None = None
 
 
 def program(problem: str, client: str = "claude-desktop", system: str = "linux") -> Facts:
-    machine = replace(MACHINE, system=system)  # type: ignore[arg-type]
+    machine = replace(MACHINE, system=system)
     return retarget(facts(ENV, client=client, machine=machine), version=release(None, program_problem=problem))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from support.traps import everything, facts, reading, registration
 from cpersona_cli.install.discover import discover
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Looked, Place, Problem, ProblemKind, Process
+from cpersona_cli.record import replace
 from cpersona_cli.traps.model import Facts
 from cpersona_cli.traps.registration_files import TRAPS
 from cpersona_cli.traps.run import run

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from support.traps import UVX, docker, registration
 
 from cpersona_cli.install.model import Launch, LaunchKind, Place, Registration
+from cpersona_cli.record import replace
 from cpersona_cli.traps import repairs
 from cpersona_cli.traps.repairs import remove_variable, rename_variable, set_variable, set_variables
 

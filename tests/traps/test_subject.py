@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from support.cases_names import GOOD, MODE, REMOTE, URL
 from support.traps import MACHINE, UVX, docker, facts
 
 from cpersona_cli.install.model import Environment, Launch, LaunchKind
+from cpersona_cli.record import replace
 from cpersona_cli.traps.model import Facts, SkipError, Target
 from cpersona_cli.traps.subject import own, server, unless_set_elsewhere, written
 

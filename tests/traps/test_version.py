@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from support.trap_facts import Graded, release, retarget
 from support.traps import UVX, facts, reading, registration
 
 from cpersona_cli.install.model import Interpreter, Launch, LaunchKind, Process, Registration
+from cpersona_cli.record import replace
 from cpersona_cli.store.reading import Reading
 from cpersona_cli.traps.model import Facts
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.reports import CHECKS, KEY_SHOWN, URL_MISSING, check
 
+from cpersona_cli.record import replace
 from cpersona_cli.traps.model import Severity
 from cpersona_cli.traps.run import Check, State
 from cpersona_cli.traps.toolfile import ToolFileError
