@@ -62,7 +62,8 @@ def test_defaults_are_made_anew_and_hidden_fields_are_not_shown() -> None:
     assert repr(other) == "Point(x=1, y=0, tags={})"
     assert one.total == 1
     assert Point(1) != object()
-    assert Plain(1) not in (Point(1), Standard(1))
+    others: list[object] = [Point(1), Standard(1)]
+    assert Plain(1) not in others
 
 
 def test_a_subclass_adds_to_the_fields() -> None:
