@@ -74,10 +74,10 @@ def test_a_word_of_a_coming_release(word: str, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        ([], "say what to do: doctor or traps"),
-        ([""], "say what to do: doctor or traps"),
+        ([], "say what to do: doctor or probe or traps"),
+        ([""], "say what to do: doctor or probe or traps"),
         (["docter"], "no such command: docter; did you mean doctor?"),
-        (["serve"], "no such command: serve; there are doctor, traps"),
+        (["serve"], "no such command: serve; there are doctor, probe, traps"),
         (["a\x1b\udcff"], r"no such command: a\x1b\udcff"),
         (["--vers"], "no such option"),
     ],
@@ -188,12 +188,12 @@ def test_signals(number: int, code: int) -> None:
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)], ids=str)
 @pytest.mark.parametrize(
-    "words", [["doctor", "--env", "--only", "names.url-missing"], ["--version"], ["probe"]], ids=" ".join
+    "words", [["doctor", "--env", "--only", "names.url-missing"], ["--version"], ["reembed"]], ids=" ".join
 )
 def test_closed_streams(words: list[str], closed: tuple[int, ...]) -> None:
     shell = " ".join(['exec "$@"', *(f"{number}>&-" for number in closed)])
     answer = subprocess.run(["sh", "-c", shell, "sh", SCRIPT, *words], capture_output=True, text=True, check=False)
-    assert answer.returncode == (2 if words == ["probe"] else 0)
+    assert answer.returncode == (2 if words == ["reembed"] else 0)
     assert "Traceback" not in answer.stderr
 
 

@@ -19,7 +19,7 @@ def listed(*, group: str | None = None, severity: str | None = None, command: st
     severities = _one_of("severity", severity, list(Severity))
     if command in PLANNED:
         raise UsageError(f"this release has no `{command}` yet")
-    checked = _one_of("command", command, COMMANDS) != ["traps"]
+    checked = "doctor" in _one_of("command", command, COMMANDS)
     traps = [trap for trap in ALL if trap.group in groups and trap.severity in severities and checked]
     rows = [(f"{trap.severity:<8} {trap.id}", trap.title, "") for trap in traps]
     return _report([Section(title="", rows=rows, verbosity=0)], traps)

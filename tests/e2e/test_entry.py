@@ -178,7 +178,7 @@ def terminal() -> Iterator[int]:
     os.close(master)
 
 
-@pytest.mark.parametrize(("word", "said"), [("docter", "cpersona doctor"), ("serve", "cpersona-cli {doctor,traps}")])
+@pytest.mark.parametrize(("word", "said"), [("docter", "cpersona doctor"), ("serve", "cpersona-cli {doctor,probe,traps}")])
 def test_at_a_terminal_no_word_starts_a_server(
     installs: Installs, scratch: dict[str, str], terminal: int, word: str, said: str
 ) -> None:
