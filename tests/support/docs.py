@@ -183,12 +183,11 @@ def _meaning(param: Any) -> str:
 
 
 def _preferences() -> str:
-    meanings = {
-        name.removeprefix("--"): _meaning(param)
-        for _, command in commands()
-        for param in command.params
-        for name in param.opts
-    }
+    meanings: dict[str, str] = {}
+    for _, command in commands():
+        for param in command.params:
+            for name in param.opts:
+                meanings.setdefault(name.removeprefix("--"), _meaning(param))
     rows = [(code(p.name), code(p.variable), _values(p), _default(p), meanings[p.name]) for p in PREFERENCES]
     return "\n".join(table(("key and option", "variable", "takes", "default", "meaning"), rows))
 
@@ -221,7 +220,7 @@ def _network() -> str:
 
 
 def _roadmap() -> str:
-    return f"To come: {', '.join(code(word) for word in PLANNED)}." if PLANNED else "Every planned command is there."
+    return f"To come: {', '.join(code(word) for word in PLANNED)}."
 
 
 #: Documents made as a whole.
