@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,6 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 from support import docs
+from support.commands_page import commands, options
 from support.documents import document
 
 from cpersona_cli.commands.preferences import PREFERENCES, resolve
@@ -24,6 +26,8 @@ from cpersona_cli.traps.model import Needs, Severity
 from cpersona_cli.traps.registry import ALL, RETIRED, UNCHECKABLE
 from cpersona_cli.traps.run import State
 from cpersona_cli.words import COMMANDS, PLANNED
+
+pytestmark = pytest.mark.xdist_group("docs")  # a home is made by the real server once
 
 README = docs.ROOT / "README.md"
 PAGES = (README, docs.ROOT / "CONTRIBUTING.md", docs.ROOT / "CHANGELOG.md", *sorted((docs.ROOT / "docs").glob("*.md")))
@@ -129,18 +133,11 @@ def test_there_are_command_lines_of_every_command() -> None:
     assert not named & set(PLANNED), "a command that is not there yet is promised"
 
 
-def test_commands_that_measure_exist() -> None:
-    """What the trap list says about rows that it cannot decide."""
-    for line in UNCHECKABLE:
-        if line.command and line.command.split()[1] not in PLANNED:
-            assert line.command in LINES or line.command.split()[1] in COMMANDS
-
-
 # --- help
 
 
 @pytest.mark.parametrize(
-    ("words", "command"), list(docs.commands()), ids=lambda value: value if isinstance(value, str) else ""
+    ("words", "command"), list(commands()), ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_help_is_a_sentence_and_then_examples(words: str, command: Any) -> None:
     sentence, _, rest = command.help.partition("\n\n\b\n")
@@ -153,17 +150,16 @@ def test_help_is_a_sentence_and_then_examples(words: str, command: Any) -> None:
 
 def test_every_option_is_explained() -> None:
     text = "\n".join(TEXTS.values())
-    for words, command in docs.commands():
+    for words, command in commands():
         for param in command.params:
             assert param.param_type_name == "argument" or param.name == "help" or param.help, f"{words} {param.name}"
-            for name in (*param.opts, *param.secondary_opts):
-                if name.startswith("-") and param.name != "help":
-                    assert re.search(rf"`[^`\n]*(?<![\w-]){name}(?![\w-])[^`\n]*`", text), f"{words} {name}"
+        for name in options(command) - {"-h", "--help"}:
+            assert re.search(rf"`[^`\n]*(?<![\w-]){name}(?![\w-])[^`\n]*`", text), f"{words} {name}"
 
 
 def test_preferences_are_options() -> None:
-    options = {name for _, command in docs.commands() for param in command.params for name in param.opts}
-    assert {f"--{preference.name}" for preference in PREFERENCES} <= options
+    known = {name for _, command in commands() for name in options(command)}
+    assert {f"--{preference.name}" for preference in PREFERENCES} <= known
 
 
 # --- examples
@@ -238,6 +234,10 @@ def _tables(text: str) -> Mapping[str, list[list[str]]]:
 def objects(home: Path) -> Mapping[str, Iterable[str]]:
     """Under each heading of docs/json.md, the fields that really are there."""
     found = document(_sh(home, "cpersona-cli doctor --json").stdout)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        port = nobody.getsockname()[1]
+    probed = document(_sh(home, f"cpersona-cli probe --url http://127.0.0.1:{port}/embed --json").stdout)
     book = document(_sh(home, "cpersona-cli traps explain names.url-missing --json").stdout)
     common = list(fields_of(Report(command="none")))
     finding = found["findings"][0]
@@ -254,6 +254,7 @@ def objects(home: Path) -> Mapping[str, Iterable[str]]:
         "An environment": environment,
         "A setting": environment["settings"][0],
         "A database": found["databases"][0],
+        "probe": [name for name in probed if name not in common],
         "traps": [*(name for name in book if name not in common), "retired"],
         "A trap": book["traps"][0],
     }

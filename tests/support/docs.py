@@ -13,16 +13,15 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-import typer
-from support import clients_page, settings_page, traps_page
+from support import clients_page, commands_page, settings_page, traps_page
 from support.markdown import code, plain, table
 
-from cpersona_cli.app import _application
-from cpersona_cli.commands.preferences import PREFERENCES, Preference
+from cpersona_cli.embedding.kinds import MEANINGS, Kind
 from cpersona_cli.install.model import Place
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.traps.model import Finding, Needs, Repair
@@ -99,21 +98,24 @@ def _demo() -> Any:
     return module
 
 
-def _first_run() -> str:
+@cache
+def _runs() -> tuple[str, str, Any]:
+    """The path of a broken home, and what the doctor says there, to people and of one trap to machines."""
     with broken_home() as home:
-        said = run(home, "doctor").stdout
+        document = run(home, "doctor", "--only", "names.url-missing", "--json").stdout
+        return str(home), run(home, "doctor").stdout, json.loads(document)
+
+
+def _first_run() -> str:
+    _, said, _ = _runs()
     said = re.sub(r"    [0-9.]+ s$", "    0.08 s", said, count=1, flags=re.MULTILINE)
     return f"```console\n$ cpersona-cli doctor\n{said}```"
 
 
 def _json_example() -> str:
-    with broken_home() as home:
-        said = json.loads(run(home, "doctor", "--only", "names.url-missing", "--json").stdout)
-        text = json.dumps(_short(said), indent=2, ensure_ascii=False)
-    text = text.replace(str(home), HOME)
-    for folder in {sys.prefix, sys.base_prefix}:
-        text = text.replace(folder, f"{HOME}/.venv")
-    text = re.sub(r"/lib/python3\.\d+/", "/lib/python3.11/", text)
+    home, _, said = _runs()
+    text = json.dumps(_short(said), indent=2, ensure_ascii=False).replace(home, HOME)
+    text = re.sub(r"/lib/python3\.\d+/", "/lib/python3.11/", text.replace(sys.prefix, f"{HOME}/.venv"))
     found = said["findings"][0]
     told = Finding(
         trap=found["trap"], subject=found["subject"], about=found["about"], measured="", repair=Repair(prose=""),
@@ -140,76 +142,21 @@ def _exit_codes() -> str:
     return "\n".join(table(("code", "meaning"), ((f"{code}", _EXITS[code]) for code in Exit)))
 
 
-def commands() -> Iterator[tuple[str, Any]]:
-    """Every command by the words that start it, the tool itself first."""
-
-    def walk(words: str, command: Any) -> Iterator[tuple[str, Any]]:
-        yield words, command
-        for name, inner in getattr(command, "commands", {}).items():
-            yield from walk(f"{words} {name}", inner)
-
-    yield from walk("cpersona-cli", typer.main.get_command(_application()))
-
-
-def _commands() -> str:
-    return "\n".join(line for words, command in commands() for line in _command(words, command))
-
-
-def _command(words: str, command: Any) -> Iterator[str]:
-    first, _, rest = command.help.partition("\n\n\b\n")
-    examples, _, more = rest.partition("\n\n")
-    yield f"### {words}\n"
-    yield f"{plain(first)}\n"
-    yield "```console"
-    yield from (f"$ {line.strip()}" for line in examples.splitlines())
-    yield "```\n"
-    if more:
-        yield f"{plain(' '.join(more.split()))}\n"
-    rows = [(_option(param), _meaning(param)) for param in command.params if param.name != "help"]
-    if rows:
-        yield from table(("option", "meaning"), rows)
-        yield ""
-
-
-def _option(param: Any) -> str:
-    if param.param_type_name == "argument":
-        return code(param.metavar)
-    spelled = ", ".join(code(" ".join(filter(None, (name, param.metavar)))) for name in param.opts)
-    return ", ".join([spelled, *map(code, param.secondary_opts)])
-
-
-def _meaning(param: Any) -> str:
-    return plain(getattr(param, "help", None) or "What to look up.")
-
-
-def _preferences() -> str:
-    meanings: dict[str, str] = {}
-    for _, command in commands():
-        for param in command.params:
-            for name in param.opts:
-                meanings.setdefault(name.removeprefix("--"), _meaning(param))
-    rows = [(code(p.name), code(p.variable), _values(p), _default(p), meanings[p.name]) for p in PREFERENCES]
-    return "\n".join(table(("key and option", "variable", "takes", "default", "meaning"), rows))
-
-
-def _values(preference: Preference) -> str:
-    if preference.choices:
-        return ", ".join(code(choice) for choice in preference.choices)
-    return {"words": "list; in the variable, commas", "flag": "`true`, `false`", "path": "file"}.get(
-        preference.kind, preference.kind
+def _kinds() -> str:
+    """Every way a call to the endpoint can end."""
+    rows = (
+        (
+            code(kind),
+            str(meaning.stage),
+            plain(meaning.sentence),
+            " or ".join(meaning.fault),
+            plain(meaning.advice),
+            ", ".join(["warning"] * (not meaning.fatal) + ["again"] * meaning.retryable),
+        )
+        for kind, meaning in MEANINGS.items()
+        if kind is not Kind.OK
     )
-
-
-def _default(preference: Preference) -> str:
-    match preference.default:
-        case None | ():
-            return "—"
-        case bool(value):
-            return code(str(value).lower())
-        case float(value):
-            return code(f"{value:g}")
-        case value:
-            return code(str(value))
+    return "\n".join(table(("kind", "stage", "what happened", "to be mended in", "advice", ""), rows))
 
 
 def _network() -> str:
@@ -230,14 +177,16 @@ PAGES: Mapping[str, Callable[[], str]] = {"docs/settings.md": settings_page.page
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "clients": clients_page.clients,
     "clients-short": clients_page.short,
-    "commands": _commands,
+    "commands": commands_page.reference,
+    "commands-short": commands_page.summary,
     "exit-codes": _exit_codes,
     "first-run": _first_run,
     "groups": traps_page.groups,
     "json-example": _json_example,
+    "kinds": _kinds,
     "network": _network,
     "places": clients_page.places,
-    "preferences": _preferences,
+    "preferences": commands_page.preferences,
     "roadmap": _roadmap,
 }
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+from support.commands_page import commands, options
 from support.markdown import code, plain, table
 
 from cpersona_cli.commands.book import explained
 from cpersona_cli.traps.model import Group, Trap
 from cpersona_cli.traps.registry import ALL, RETIRED, UNCHECKABLE
-from cpersona_cli.words import COMMANDS, PLANNED
+from cpersona_cli.words import PLANNED
 
 #: What each group is about, in the order of the report.
 GROUPS = {
@@ -106,11 +107,15 @@ def _uncheckable() -> Iterator[str]:
 
 
 def _measured_by(command: str) -> str:
-    """The command, if it is there; of one that is to come, its name alone."""
-    word = command.split()[1] if command else ""
-    if word in PLANNED:
-        return f"`{word}`, in a coming release"
-    assert word in {"", *COMMANDS}, f"no such command: {command}"
+    """The command, if it is there with its options; of one that is to come, its words alone."""
+    if not command:
+        return ""
+    _, *words = command.split()
+    known = {name.split()[1]: options(found) for name, found in commands() if " " in name}
+    there = known.get(words[0], set())
+    assert words[0] in {*known, *PLANNED}, f"no such command: {command}"
+    if words[0] in PLANNED or not there.issuperset(word for word in words if word.startswith("-")):
+        return f"{code(' '.join(words))}, in a coming release"
     return code(command)
 
 
