@@ -29,7 +29,10 @@ Vector = list[float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """What a success body holds. ``detail`` says what was seen, ``seen_as`` whose contract it looks like."""
+    """What a success body holds. ``detail`` says what was seen, ``seen_as`` whose contract it looks like.
+
+    ``info``, ``retry_after`` and ``limit`` stand for an error inside the success, as in a failed reply.
+    """
 
     kind: Kind
     vectors: Sequence[Vector] = ()
@@ -38,6 +41,8 @@ class Body:
     model: str = ""
     info: ErrorInfo | None = None
     out_of_order: bool = False
+    retry_after: float | None = None
+    limit: int | None = None
 
 
 class _RefusedError(Exception):
@@ -51,36 +56,49 @@ class _RefusedError(Exception):
 def judge_body(reply: Reply, sent: Sent) -> Body:
     """The vectors of a 2xx reply in the order of the texts, or the kind of what is wrong. Total."""
     if reply.overflow:
-        return Body(kind=Kind.TOO_LARGE, detail=f"more than {len(reply.body)} bytes")
+        return Body(kind=Kind.TOO_LARGE, detail=f"more than {reply.cap} bytes")
     try:
         document: object = json.loads(reply.body)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
         info = read_error(reply.body, reply.headers.get("content-type", ""))
-        return Body(
-            kind=Kind.PROXY if _is_page(info) and sent.proxied else Kind.NOT_JSON, detail=_what(info), info=info
-        )
+        kind = Kind.PROXY if info.form == "html" and sent.proxied else Kind.NOT_JSON
+        return Body(kind=kind, detail=_unread(error, reply.body, info), info=info)
     try:
         return _api(document, sent) if sent.mode == Mode.API else _http(document, sent)
     except _RefusedError as refused:
         body = refused.body
     if isinstance(document, dict) and _says_error(document) and body.kind in {Kind.WRONG_SHAPE, Kind.EMPTY}:
         head = judge_failure(reply, sent)
-        return Body(kind=head.kind, detail="a success status with an error inside", info=head.info)
+        return Body(
+            kind=head.kind,
+            detail="a success status with an error inside",
+            info=head.info,
+            retry_after=head.retry_after,
+            limit=head.limit,
+        )
     return body
 
 
-def _is_page(info: ErrorInfo) -> bool:
-    return info.form == "html"
-
-
-def _what(info: ErrorInfo) -> str:
-    if info.form == "empty":
-        return "an empty body"
-    return "an HTML page" if _is_page(info) else "text that is not JSON"
+def _unread(error: Exception, body: bytes, info: ErrorInfo) -> str:
+    """Why the body could not be read as JSON."""
+    if info.form in {"empty", "html"}:
+        return "an empty body" if info.form == "empty" else "an HTML page"
+    if isinstance(error, RecursionError):
+        return "JSON nested too deeply to be read"
+    if isinstance(error, UnicodeDecodeError):
+        return "bytes that are no text"
+    if not isinstance(error, json.JSONDecodeError):
+        # the parser's only other refusal: an integer of more digits than Python converts
+        return "JSON with a number of too many digits to be read"
+    if body.lstrip()[:1] in {b"{", b"["}:
+        return "JSON that is cut off or broken"
+    return "text that is not JSON"
 
 
 def _says_error(document: dict[str, object]) -> bool:
-    return bool(document.get("error") or document.get("errors") or document.get("detail"))
+    if document.get("error") or document.get("errors") or document.get("detail"):
+        return True
+    return isinstance(document.get("message"), str) and ("code" in document or document.get("object") == "error")
 
 
 def _http(document: object, sent: Sent) -> Body:
@@ -88,6 +106,9 @@ def _http(document: object, sent: Sent) -> Body:
         raise _RefusedError(_foreign(document), f"{_name(document)} at the top", seen_as=_whose(document))
     if "embeddings" not in document:
         raise _RefusedError(_foreign(document), "no `embeddings`", seen_as=_whose(document))
+    if document["embeddings"] == [] and "model" in document:
+        # what Ollama's own route says to a request without `input`
+        raise _RefusedError(Kind.WRONG_CONTRACT, "no vectors", seen_as="Ollama")
     return Body(kind=Kind.OK, vectors=_vectors(document["embeddings"], sent.count), model=_model(document))
 
 
@@ -101,27 +122,30 @@ def _api(document: object, sent: Sent) -> Body:
         raise _RefusedError(Kind.EMPTY if items is None else Kind.WRONG_SHAPE, f"`data` is {_name(items)}")
     if not items:
         raise _RefusedError(Kind.EMPTY, "`data` is an empty list")
-    placed: list[object] = [None] * len(items)
-    order = []
     for position, item in enumerate(items):
         if not isinstance(item, dict):
             raise _RefusedError(Kind.WRONG_SHAPE, f"item {position} is {_name(item)}")
         if "embedding" not in item:
             raise _RefusedError(Kind.WRONG_SHAPE, f"item {position} has no `embedding`")
-        index = item.get("index")
-        if isinstance(index, bool) or not isinstance(index, int):
-            raise _RefusedError(_index_kind(items, sent), f"item {position} has no usable `index`")
-        if not 0 <= index < len(items) or index in order:
-            raise _RefusedError(_index_kind(items, sent), f"the indices are not exactly 0 to {len(items) - 1}")
-        order.append(index)
+    if len(items) != sent.count:
+        # plainer than the indices, which cannot be right either
+        raise _RefusedError(Kind.COUNT_MISMATCH, f"{sent.count} sent, {len(items)} came back")
+    order = [_index(item, position, len(items)) for position, item in enumerate(items)]
+    if sorted(order) != list(range(len(items))):
+        raise _RefusedError(Kind.BAD_INDEX, f"the indices are not exactly 0 to {len(items) - 1}")
+    placed: list[object] = [None] * len(items)
+    for index, item in zip(order, items, strict=True):
         placed[index] = item["embedding"]
     vectors = _vectors(placed, sent.count)
     return Body(kind=Kind.OK, vectors=vectors, model=_model(document), out_of_order=order != sorted(order))
 
 
-def _index_kind(items: list[object], sent: Sent) -> Kind:
-    # a wrong number of vectors is the plainer thing to say when both are true
-    return Kind.BAD_INDEX if len(items) == sent.count else Kind.COUNT_MISMATCH
+def _index(item: dict[str, object], position: int, count: int) -> int:
+    index = item.get("index")
+    if isinstance(index, bool) or not isinstance(index, int):
+        missing = "no `index`" if "index" not in item else f"an `index` that is {_name(index)}"
+        raise _RefusedError(Kind.BAD_INDEX, f"item {position} of {count} has {missing}")
+    return index
 
 
 def _vectors(raw: object, count: int) -> list[Vector]:
@@ -131,6 +155,8 @@ def _vectors(raw: object, count: int) -> list[Vector]:
         raise _RefusedError(Kind.WRONG_SHAPE, f"the vectors are {_name(raw)}")
     if len(raw) != count:
         raise _RefusedError(Kind.COUNT_MISMATCH, f"{count} sent, {len(raw)} came back")
+    if len(raw) > MAX_VECTORS:
+        raise _RefusedError(Kind.BATCH_TOO_LARGE, f"{len(raw)} vectors, and CPersona takes {MAX_VECTORS} in one reply")
     widths = [len(item) for item in raw if isinstance(item, list)]
     vectors = [_vector(item, position, len(raw)) for position, item in enumerate(raw)]
     if len(set(widths)) > 1:

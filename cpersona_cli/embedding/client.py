@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import ssl
 import time
 from collections.abc import Mapping, Sequence
@@ -18,27 +19,40 @@ from typing import Self
 import httpx
 
 from cpersona_cli.embedding import server_view
-from cpersona_cli.embedding.body import judge_body
+from cpersona_cli.embedding.body import Body, judge_body
 from cpersona_cli.embedding.configuration import Objection, objection, proxy_of
-from cpersona_cli.embedding.failures import DeadlineError, judge_exception
+from cpersona_cli.embedding.failures import DeadlineError, Phase, judge_exception
+from cpersona_cli.embedding.inflate import ACCEPTED, decoder
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.meaning import judge_vectors, norms
 from cpersona_cli.embedding.model import Endpoint, Mode, Outcome, Reply, ServerView
-from cpersona_cli.embedding.reply import Sent, judge_failure, retry_after
-from cpersona_cli.embedding.sentence import quotable
-from cpersona_cli.text import bare_url, safe
+from cpersona_cli.embedding.reply import Head, Sent, judge_failure
+from cpersona_cli.embedding.sentence import ERROR_BYTES, quotable
+from cpersona_cli.text import bare_url
 
-#: Bytes of a reply body, after decompression, past which reading stops.
-BODY_CAP = 64 << 20
+#: Bytes of a reply body, after decompression, past which reading stops: the server refuses more.
+BODY_CAP = server_view.MAX_BODY
+
+# The HTTP library's steps, by the last part of their names, and what is waited for once one has begun.
+_STEPS: Mapping[str, Phase] = {
+    "connect_tcp": Phase.CONNECTION,
+    "start_tls": Phase.HANDSHAKE,
+    "send_request_headers": Phase.ANSWER,
+}
+_CONNECTING = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.PoolTimeout)
 
 
 @dataclass(slots=True)
 class _Progress:
     """How far a call got, for the exception that ends it."""
 
-    phase: str = "a connection"
-    head: bool = False
-    body: bytearray = field(default_factory=bytearray)
+    phase: Phase = Phase.CONNECTION
+    body: bytearray = field(default_factory=bytearray, repr=False)
+
+    async def trace(self, event: str, info: Mapping[str, object]) -> None:  # noqa: ARG002 - the library's signature
+        step, state = event.split(".")[1:3]
+        if state == "started" and self.phase is not Phase.BODY:
+            self.phase = _STEPS.get(step, self.phase)
 
 
 class Client:
@@ -57,7 +71,7 @@ class Client:
         self._proxy = ""
 
     async def __aenter__(self) -> Self:
-        # a keyless local server answers without a key, although CPersona cannot call it so: see `sendable`
+        _silence()
         if self._objection is None:
             try:
                 proxy = proxy_of(self.endpoint)
@@ -66,10 +80,11 @@ class Client:
                     timeout=self.endpoint.timeout,
                     trust_env=False,
                     proxy=None if proxy is None else proxy.url,
-                    verify=_trust(self.endpoint.environment),
+                    verify=_trust(self.endpoint, "" if proxy is None else proxy.scheme),
                 )
             except Exception as error:  # noqa: BLE001 - any failure to build a client is a configuration outcome
-                self._objection = Objection(Kind.CONFIG_CLIENT, type(error).__name__)
+                name = type(error).__name__
+                self._objection = Objection(Kind.CONFIG_CLIENT, name, crash=name)
         return self
 
     async def __aexit__(
@@ -88,24 +103,28 @@ class Client:
     async def _embed(self, texts: list[str]) -> Outcome:
         if self._objection is not None:
             return self._unsendable(self._objection)
-        if not texts or not all(isinstance(text, str) for text in texts):
-            return _without_call(Kind.INPUT_INVALID, "no texts" if not texts else "a text is not a string")
+        if not texts:
+            return _without_call(Kind.INPUT_INVALID, "no texts", server_view.of_no_texts(self.endpoint))
+        if not all(isinstance(text, str) for text in texts):
+            view = ServerView(attempted=True, ok=False, crash="AttributeError" if len(texts) == 1 else "")
+            return _without_call(Kind.INPUT_INVALID, "a text is not a string", view)
         try:
             content = self._content(texts)
-        except (UnicodeEncodeError, ValueError) as error:
-            view = server_view.of_exception(self.endpoint, error)
-            return Outcome(kind=Kind.INPUT_INVALID, attempted=False, server_view=view, evidence=_because(error))
+        except UnicodeEncodeError as error:
+            # one text alone the server looks up in its cache first, outside of what it catches
+            lost = server_view.of_crash("UnicodeEncodeError") if len(texts) == 1 else None
+            view = lost or server_view.of_exception(self.endpoint, error)
+            return _without_call(Kind.INPUT_INVALID, "a text holds half a character", view)
         progress = _Progress()
         try:
-            async with asyncio.timeout(self.deadline):
+            async with asyncio.timeout(self.deadline) as limit:
                 reply = await self._exchange(content, progress)
-        except asyncio.CancelledError:
-            raise
-        except TimeoutError:
-            return self._failed(DeadlineError(progress.phase), progress, httpx.ReadTimeout(""))
         except Exception as error:  # noqa: BLE001 - the partition is total
-            return self._failed(error, progress, error)
-        return self._judged(reply, texts, len(content))
+            return self._failed(DeadlineError() if limit.expired() else error, progress)
+        try:
+            return self._judged(reply, texts, len(content))
+        except Exception as error:  # noqa: BLE001 - a reply that breaks the judges is a fault of ours, not of the caller's
+            return self._failed(error, progress)
 
     def _content(self, texts: list[str]) -> bytes:
         """The request body, byte for byte the server's: compact JSON, UTF-8 unescaped, no NaN."""
@@ -115,7 +134,7 @@ class Client:
         return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8")
 
     def _headers(self) -> dict[str, str]:
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
         # CPersona sends `Bearer ` and nothing, which no HTTP library lets through; a keyless server needs no header
         if self.endpoint.mode == Mode.API and self.endpoint.key:
             headers["Authorization"] = f"Bearer {self.endpoint.key}"
@@ -123,78 +142,94 @@ class Client:
 
     async def _exchange(self, content: bytes, progress: _Progress) -> Reply:
         assert self._http is not None  # noqa: S101 - for the type checker; __aenter__ made it
-        async with self._http.stream("POST", self.endpoint.url, content=content, headers=self._headers()) as response:
-            progress.head, progress.phase = True, "the rest of the body"
-            overflow = False
-            async for chunk in response.aiter_bytes():
-                progress.body += chunk
-                if len(progress.body) > self.cap:
-                    overflow = True
-                    del progress.body[self.cap :]
-                    break
-            return Reply(
-                status=response.status_code,
-                headers={name.lower(): value for name, value in response.headers.items()},
-                body=bytes(progress.body),
-                reason=response.reason_phrase,
-                overflow=overflow,
-            )
+        request = self._http.build_request(
+            "POST",
+            self.endpoint.url,
+            content=content,
+            headers=self._headers(),
+            extensions={"trace": progress.trace},
+        )
+        response = await self._http.send(request, stream=True)
+        try:
+            progress.phase = Phase.BODY
+            # of an error reply only the sentence is wanted
+            cap = self.cap if response.is_success else min(self.cap, ERROR_BYTES)
+            overflow = await _read(response, progress.body, cap)
+        finally:
+            await response.aclose()
+        return Reply(
+            status=response.status_code,
+            headers={name.lower(): value for name, value in response.headers.items()},
+            body=bytes(progress.body),
+            reason=response.reason_phrase,
+            overflow=overflow,
+            cap=cap,
+        )
 
     def _unsendable(self, wrong: Objection) -> Outcome:
-        evidence = (("objection", wrong.detail), *((("suggestion", wrong.suggestion),) if wrong.suggestion else ()))
-        return Outcome(kind=wrong.kind, attempted=False, server_view=self._view_of(wrong), evidence=evidence)
+        shown = bare_url(wrong.suggestion)
+        evidence = (("objection", wrong.detail), *((("suggestion", shown),) if shown else ()))
+        return Outcome(
+            kind=wrong.kind, attempted=False, server_view=self._view_of(wrong), evidence=self._shown(evidence)
+        )
 
     def _view_of(self, wrong: Objection) -> ServerView:
         """What the server records where we send nothing: it tries, and reports an outage."""
         if wrong.kind in {Kind.DISABLED, Kind.CONFIG_MODE}:
             return server_view.not_called(self.endpoint.mode)
-        return server_view.of_unsendable(self.endpoint)
+        return server_view.of_crash(wrong.crash) if wrong.crash else server_view.of_unsendable(self.endpoint)
 
-    def _failed(self, error: BaseException, progress: _Progress, seen: BaseException) -> Outcome:
-        failure = judge_exception(error, proxied=bool(self._proxy), head_seen=progress.head)
-        evidence: tuple[tuple[str, str], ...] = (("cause", failure.detail), ("while", progress.phase))
-        if progress.head:
+    def _failed(self, error: Exception, progress: _Progress) -> Outcome:
+        failure = judge_exception(error, phase=progress.phase, proxied=bool(self._proxy))
+        evidence: tuple[tuple[str, str], ...] = (("cause", failure.detail), ("while", f"waiting for {progress.phase}"))
+        if progress.phase is Phase.BODY:
             evidence = (*evidence, ("received", f"{len(progress.body)} bytes of the body"))
-        return Outcome(
-            kind=failure.kind,
-            attempted=True,
-            server_view=server_view.of_exception(self.endpoint, seen),
-            evidence=evidence,
-        )
+        if isinstance(error, DeadlineError):
+            view = server_view.pending()
+        elif self._keyless and not isinstance(error, _CONNECTING):
+            view = server_view.of_unsendable(self.endpoint)
+        else:
+            view = server_view.of_exception(self.endpoint, error)
+        return Outcome(kind=failure.kind, attempted=True, server_view=view, evidence=self._shown(evidence))
+
+    @property
+    def _keyless(self) -> bool:
+        """A call that we make without a key, and CPersona cannot make."""
+        return self.endpoint.mode == Mode.API and not self.endpoint.key
 
     def _judged(self, reply: Reply, texts: list[str], size: int) -> Outcome:
         sent = Sent(mode=self.endpoint.mode, count=len(texts), size=size, proxied=bool(self._proxy))
         view = server_view.of_reply(self.endpoint, reply, len(texts))
-        if self.endpoint.mode == Mode.API and not self.endpoint.key:
+        if self._keyless:
             view = server_view.of_unsendable(self.endpoint)
         if not 200 <= reply.status < 300:
-            head = judge_failure(reply, sent)
-            said = quotable(head.info.message, self.endpoint.secrets)
-            evidence: tuple[tuple[str, str], ...] = (("form", head.info.form),)
-            location = reply.headers.get("location", "")
-            if head.kind is Kind.REDIRECTED and location:
-                evidence = (*evidence, ("location", quotable(bare_url(location), self.endpoint.secrets)))
-            return Outcome(
-                kind=head.kind,
-                attempted=True,
-                server_view=view,
-                status=reply.status,
-                server_message=said,
-                retry_after=retry_after(reply.headers, head.info.message, time.time),
-                limit=head.limit,
-                evidence=evidence,
-            )
-        body = judge_body(reply, sent)
-        said = quotable(body.info.message, self.endpoint.secrets) if body.info else ""
-        evidence = tuple(
-            (name, safe(value))
-            for name, value in (
-                ("detail", body.detail),
-                ("looks like", body.seen_as),
-                ("content type", reply.headers.get("content-type", "") if body.kind is not Kind.OK else ""),
-                ("order", "the server answers out of order" if body.out_of_order else ""),
-            )
-            if value
+            return self._of_head(judge_failure(reply, sent), reply, view)
+        return self._of_body(judge_body(reply, sent), reply, texts, view)
+
+    def _of_head(self, head: Head, reply: Reply, view: ServerView) -> Outcome:
+        location = reply.headers.get("location", "") if head.kind is Kind.REDIRECTED else ""
+        evidence = [("form", head.info.form)]
+        if location:
+            evidence.append(("location", bare_url(location)))
+        if head.info.form == "html":
+            evidence.append(("content type", reply.headers.get("content-type", "")))
+        return Outcome(
+            kind=head.kind,
+            attempted=True,
+            server_view=view,
+            status=reply.status,
+            server_message=quotable(head.info.message, self.endpoint.secrets),
+            retry_after=head.retry_after,
+            limit=head.limit,
+            evidence=self._shown(tuple(evidence)),
+        )
+
+    def _of_body(self, body: Body, reply: Reply, texts: list[str], view: ServerView) -> Outcome:
+        evidence: tuple[tuple[str, str], ...] = (
+            ("detail", body.detail),
+            ("looks like", body.seen_as),
+            ("content type", reply.headers.get("content-type", "") if body.kind is not Kind.OK else ""),
+            ("order", "the server answers out of order" if body.out_of_order else ""),
         )
         kind, lengths = body.kind, norms(body.vectors)
         if kind is Kind.OK:
@@ -205,27 +240,54 @@ class Client:
             attempted=True,
             server_view=view,
             status=reply.status,
-            server_message=said,
+            server_message=quotable(body.info.message, self.endpoint.secrets) if body.info else "",
+            retry_after=body.retry_after,
+            limit=body.limit,
             vectors=body.vectors,
             dim=len(body.vectors[0]) if body.vectors else None,
             norms=lengths,
-            model=safe(body.model, 100),
-            evidence=evidence,
+            model=quotable(body.model[:100], self.endpoint.secrets),
+            evidence=self._shown(evidence),
         )
 
+    def _shown(self, evidence: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        """What stands beside the kind, with nothing in it that must not leave; empty values are left out."""
+        secrets = self.endpoint.secrets
+        return tuple((name, quotable(value, secrets)) for name, value in evidence if value)
 
-def _trust(environment: Mapping[str, str]) -> ssl.SSLContext | bool:
+
+async def _read(response: httpx.Response, body: bytearray, cap: int) -> bool:
+    """Fill ``body`` with at most ``cap`` decompressed bytes; whether there were more."""
+    layers = decoder(response.headers.get("content-encoding", ""))
+    async for received in response.aiter_raw():
+        for piece in layers.decode(received):
+            body += piece
+            if len(body) > cap:
+                # nothing reads a body that is too large but for its beginning
+                del body[min(cap, ERROR_BYTES) :]
+                return True
+    return False
+
+
+def _trust(endpoint: Endpoint, proxy_scheme: str) -> ssl.SSLContext | bool:
     """The certificates the server's client would trust: its own bundle, unless a variable names another."""
-    file, folder = environment.get("SSL_CERT_FILE"), environment.get("SSL_CERT_DIR")
+    file, folder = endpoint.environment.get("SSL_CERT_FILE"), endpoint.environment.get("SSL_CERT_DIR")
     if file:
         return ssl.create_default_context(cafile=file)
-    return ssl.create_default_context(capath=folder) if folder else True
+    if folder:
+        return ssl.create_default_context(capath=folder)
+    if httpx.URL(endpoint.url).scheme in {"http", "ws"} and proxy_scheme != "https":
+        # plain HTTP needs no certificates, and reading them takes longer than a call; this trusts none at all
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return True
 
 
-def _without_call(kind: Kind, detail: str) -> Outcome:
-    view = ServerView(attempted=True, ok=False)
+def _silence() -> None:
+    """The HTTP library logs each URL, with user info and query, at INFO, and headers at DEBUG."""
+    for name in ("httpx", "httpcore"):
+        logger = logging.getLogger(name)
+        logger.setLevel(max(logger.level, logging.WARNING))
+
+
+def _without_call(kind: Kind, detail: str, view: ServerView) -> Outcome:
     return Outcome(kind=kind, attempted=False, server_view=view, evidence=(("detail", detail),))
-
-
-def _because(error: BaseException) -> tuple[tuple[str, str], ...]:
-    return (("cause", type(error).__name__),)

@@ -11,6 +11,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeVar
 
 import httpx
@@ -19,18 +20,20 @@ from cpersona_cli.embedding.kinds import Kind
 
 T = TypeVar("T", bound=BaseException)
 
-_UNROUTABLE = frozenset({
-    errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EACCES, errno.EADDRNOTAVAIL, errno.ENETDOWN, errno.EPERM,
-})  # fmt: skip
-_CONFIGURATION = (httpx.UnsupportedProtocol, httpx.InvalidURL, OverflowError)
+_CONFIGURATION = (httpx.UnsupportedProtocol, httpx.InvalidURL, OverflowError, UnicodeError)
+
+
+class Phase(StrEnum):
+    """What a call waits for."""
+
+    CONNECTION = "a connection"
+    HANDSHAKE = "a secure connection"
+    ANSWER = "an answer"
+    BODY = "the rest of the body"
 
 
 class DeadlineError(Exception):
-    """Our own total deadline passed; ``phase`` says what was being waited for."""
-
-    def __init__(self, phase: str) -> None:
-        super().__init__(phase)
-        self.phase = phase
+    """Our own total deadline passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +61,40 @@ def chain(error: BaseException) -> Iterator[BaseException]:
         waiting.extend(link for link in linked if isinstance(link, BaseException))
 
 
-def judge_exception(error: BaseException, *, proxied: bool = False, head_seen: bool = False) -> Failure:
-    """The kind of ``error``. ``head_seen``: the response's head had arrived, so the address does speak HTTP. Total."""
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """What is known beside the exception itself."""
+
+    phase: Phase
+    proxied: bool
+
+
+def judge_exception(error: BaseException, *, phase: Phase = Phase.CONNECTION, proxied: bool = False) -> Failure:
+    """The kind of ``error`` that ended a call in ``phase``. Total."""
     links = list(chain(error))
-    for judge in (_ours, _configuration, _secure, _names, _timeouts, _connection):
-        failure = judge(links, proxied=proxied, head_seen=head_seen)
+    where = _Where(phase, proxied)
+    failure = _configuration(links)
+    if failure is not None:
+        return failure
+    for judge in (_late, _secure, _names, _timeouts, _connection):
+        failure = judge(links, where)
         if failure is not None:
             return failure
     return Failure(Kind.INTERNAL, type(error).__name__)
 
 
-def _ours(links: list[BaseException], **_: bool) -> Failure | None:
-    late = _first(links, DeadlineError)
-    if late is not None:
-        return Failure(Kind.TIMEOUT, f"deadline while waiting for {late.phase}")
-    if any(isinstance(link, UnicodeEncodeError) for link in links):
-        return Failure(Kind.INPUT_INVALID, "UnicodeEncodeError")
-    return None
+def _late(links: list[BaseException], where: _Where) -> Failure | None:
+    return _overdue(where, "deadline") if _first(links, DeadlineError) else None
 
 
-def _configuration(links: list[BaseException], **_: bool) -> Failure | None:
+def _overdue(where: _Where, detail: str) -> Failure:
+    """Time ran out: what that means depends on how far the call had come."""
+    if where.phase is Phase.CONNECTION:
+        return Failure(Kind.PROXY if where.proxied else Kind.CONNECT_TIMEOUT, detail)
+    return Failure(Kind.TLS if where.phase is Phase.HANDSHAKE else Kind.TIMEOUT, detail)
+
+
+def _configuration(links: list[BaseException]) -> Failure | None:
     if any(isinstance(link, httpx.LocalProtocolError) for link in links):
         return Failure(Kind.CONFIG_CREDENTIAL, "LocalProtocolError")
     wrong = _first(links, *_CONFIGURATION)
@@ -87,42 +104,46 @@ def _configuration(links: list[BaseException], **_: bool) -> Failure | None:
     return None if missing is None else Failure(Kind.CONFIG_CLIENT, type(missing).__name__)
 
 
-def _secure(links: list[BaseException], **_: bool) -> Failure | None:
+def _secure(links: list[BaseException], where: _Where) -> Failure | None:
     refused = _first(links, ssl.SSLError)
-    if refused is None or isinstance(refused, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return None if refused is None else Failure(Kind.TLS, type(refused).__name__)
+    if refused is None:
+        return None
+    if where.phase in {Phase.ANSWER, Phase.BODY} and not isinstance(refused, ssl.SSLCertVerificationError):
+        # the secure connection stood already, and broke
+        return Failure(Kind.DISCONNECTED, type(refused).__name__)
     verdict = getattr(refused, "verify_message", "") or refused.reason or type(refused).__name__
     return Failure(Kind.TLS, str(verdict))
 
 
-def _names(links: list[BaseException], *, proxied: bool, **_: bool) -> Failure | None:
+def _names(links: list[BaseException], where: _Where) -> Failure | None:
     unknown = _first(links, socket.gaierror)
     if unknown is None:
         return None
-    return Failure(Kind.PROXY if proxied else Kind.DNS, f"gaierror {unknown.errno}")
+    detail = f"gaierror {unknown.errno}"
+    if where.proxied:
+        return Failure(Kind.PROXY, detail)
+    return Failure(Kind.RESOLVER if unknown.errno == socket.EAI_AGAIN else Kind.DNS, detail)
 
 
-def _timeouts(links: list[BaseException], *, proxied: bool, **_: bool) -> Failure | None:
-    if any(isinstance(link, httpx.ConnectTimeout) for link in links):
-        return Failure(Kind.PROXY if proxied else Kind.CONNECT_TIMEOUT, "ConnectTimeout")
+def _timeouts(links: list[BaseException], where: _Where) -> Failure | None:
     late = _first(links, httpx.TimeoutException, TimeoutError)
     if late is None:
         return None
-    if isinstance(late, OSError) and late.errno == errno.ETIMEDOUT:
-        return Failure(Kind.CONNECT_TIMEOUT, "ETIMEDOUT")
-    return Failure(Kind.TIMEOUT, type(late).__name__)
+    if isinstance(late, httpx.ConnectTimeout) and where.phase is not Phase.HANDSHAKE:
+        return Failure(Kind.PROXY if where.proxied else Kind.CONNECT_TIMEOUT, "ConnectTimeout")
+    return _overdue(where, "ETIMEDOUT" if getattr(late, "errno", None) == errno.ETIMEDOUT else type(late).__name__)
 
 
-def _connection(links: list[BaseException], *, proxied: bool, head_seen: bool) -> Failure | None:
+def _connection(links: list[BaseException], where: _Where) -> Failure | None:
     if any(isinstance(link, httpx.ProxyError) for link in links):
         return Failure(Kind.PROXY, "ProxyError")
     numbers = [link.errno for link in links if isinstance(link, OSError) and link.errno is not None]
     if any(isinstance(link, httpx.ConnectError) for link in links):
-        return _connect(numbers, proxied=proxied)
+        return _connect(numbers, where)
     if any(isinstance(link, httpx.DecodingError) for link in links):
         return Failure(Kind.NOT_HTTP, "DecodingError")
     if any(isinstance(link, httpx.RemoteProtocolError) for link in links):
-        return _protocol(links, head_seen=head_seen)
+        return _protocol(links, where)
     broken = _first(links, httpx.NetworkError, ConnectionError)
     if broken is not None:
         name = errno.errorcode.get(numbers[0], "") if numbers else ""
@@ -130,28 +151,22 @@ def _connection(links: list[BaseException], *, proxied: bool, head_seen: bool) -
     return None
 
 
-def _connect(numbers: list[int], *, proxied: bool) -> Failure:
+def _connect(numbers: list[int], where: _Where) -> Failure:
     name = errno.errorcode.get(numbers[0], str(numbers[0])) if numbers else "ConnectError"
-    if proxied:
+    if where.phase is Phase.HANDSHAKE:
+        return Failure(Kind.TLS, name)
+    if where.proxied:
         return Failure(Kind.PROXY, name)
     if errno.ECONNREFUSED in numbers:
         return Failure(Kind.REFUSED, "ECONNREFUSED")
-    if _UNROUTABLE.intersection(numbers):
-        return Failure(Kind.UNROUTABLE, name)
-    if errno.ETIMEDOUT in numbers:
-        return Failure(Kind.CONNECT_TIMEOUT, name)
-    if errno.ECONNRESET in numbers:
-        return Failure(Kind.DISCONNECTED, name)
-    # anyio reports several failed addresses of one name as one OSError without a number; all of them refused or
-    # unreachable comes to the same for the reader
-    return Failure(Kind.REFUSED if not numbers else Kind.UNROUTABLE, name)
+    return Failure(Kind.UNROUTABLE, name)
 
 
-def _protocol(links: list[BaseException], *, head_seen: bool) -> Failure:
+def _protocol(links: list[BaseException], where: _Where) -> Failure:
     # h11 stands in the chain when bytes arrived that break the protocol, or when they ended too early; a server that
     # closes without any byte is httpcore's own remark
     framing = any(type(link).__module__.startswith("h11") for link in links)
-    if head_seen or not framing:
+    if where.phase is Phase.BODY or not framing:
         return Failure(Kind.DISCONNECTED, "RemoteProtocolError")
     return Failure(Kind.NOT_HTTP, "RemoteProtocolError")
 

@@ -49,6 +49,7 @@ class Kind(StrEnum):
     INPUT_INVALID = "input_invalid"
     # network
     DNS = "dns"
+    RESOLVER = "resolver"
     REFUSED = "refused"
     UNROUTABLE = "unroutable"
     CONNECT_TIMEOUT = "connect_timeout"
@@ -144,7 +145,8 @@ MEANINGS: dict[Kind, Meaning] = {
     Kind.CONFIG_CREDENTIAL: _row(_C, _CFG, "the key cannot be sent as it stands", "correct the key"),
     Kind.CONFIG_CLIENT: _row(_C, _CFG, "the client cannot be built with these settings", "correct the named setting"),
     Kind.INPUT_INVALID: _row(_I, Fault.INPUT, "a text cannot be sent", "leave the text out or repair it"),
-    Kind.DNS: _row(_N, (_CFG, _NET), "the host name is not known", "correct the host name, or the name service"),
+    Kind.DNS: _row(_N, (_CFG, _NET), "the host name is not known", "correct the host name"),
+    Kind.RESOLVER: _row(_N, _NET, "the name service does not answer", "check the network’s name service", retry=True),
     Kind.REFUSED: _row(_N, _SRV, "nothing listens at this address", "start the embedding server", retry=True),
     Kind.UNROUTABLE: _row(_N, _NET, "the address cannot be reached from here", "check network and address", retry=True),
     Kind.CONNECT_TIMEOUT: _row(_N, _NET, "the address does not answer", "check host, port and firewall", retry=True),

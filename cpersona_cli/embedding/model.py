@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import base64
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from urllib.parse import quote, unquote
 
 from cpersona_cli.embedding.kinds import MEANINGS, Kind, Stage
+from cpersona_cli.text import bare_url, safe
 
 
 class Mode(StrEnum):
@@ -27,7 +33,7 @@ class Endpoint:
     """
 
     mode: str
-    url: str
+    url: str = field(repr=False)
     key: str = field(default="", repr=False)
     model: str = ""
     timeout: float = 30.0
@@ -35,22 +41,75 @@ class Endpoint:
     source: str = ""
 
     @property
+    def address(self) -> str:
+        """The URL as it may be shown: without user info, query and fragment."""
+        return safe(bare_url(self.url))
+
+    @property
     def secrets(self) -> tuple[str, ...]:
-        """Everything that must never leave this process: the key, and user info and query of the URL."""
-        inside = self.url.partition("//")[2]
-        info = inside.split("/", 1)[0].rpartition("@")[0]
-        query = self.url.partition("?")[2].partition("#")[0]
-        values = [pair.partition("=")[2] or pair for pair in query.split("&")]
-        parts = (self.key, self.key.strip(), info, info.partition(":")[2], query, *values)
-        return tuple(part for part in parts if part)
+        """Everything that must never leave this process, in each form it may take on its way.
+
+        These are the key, user info, query and fragment of the URL, and the user info of proxies. A key of several
+        lines or words gives each of its parts too.
+        """
+        parts = [self.key, *_url_secrets(self.url)]
+        for name, text in self.environment.items():
+            if name.lower().endswith("_proxy") and name.lower() != "no_proxy":
+                parts.extend(_user_info(text))
+        parts.extend(word for part in tuple(parts) for word in part.split() if len(word) >= _SHORTEST)
+        return tuple(dict.fromkeys(form for part in parts for form in _forms(part) if form))
+
+
+#: A shorter piece of a secret is no secret by itself, and masking it would tear words apart.
+_SHORTEST = 6
+
+
+def _url_secrets(url: str) -> Iterator[str]:
+    yield from _user_info(url)
+    _, _, rest = url.partition("?")
+    query, _, fragment = rest.partition("#")
+    fragment = fragment or url.partition("#")[2]
+    yield from (query, fragment)
+    for pair in (*query.split("&"), *fragment.split("&")):
+        yield pair.partition("=")[2] or pair
+
+
+def _user_info(url: str) -> Iterator[str]:
+    """User name with password, and the password, also of an address too malformed for the rules."""
+    inside = re.sub(r"^[\s\"']*(?:[A-Za-z][A-Za-z0-9+.-]*:(?=/)/{1,3}|/{2})?", "", url)
+    authority = re.split(r"[/?#]", inside, maxsplit=1)[0]
+    if "@" not in authority and "@" in inside and re.search(r":(?!\d*$)", authority):
+        # a slash or a question mark inside the password: everything before the last @ is meant
+        authority = inside
+    info = authority.rpartition("@")[0]
+    yield info
+    yield info.partition(":")[2]
+    if info:
+        yield base64.b64encode(unquote(info).encode("utf-8", "surrogatepass")).decode()
+
+
+def _forms(value: str) -> Iterator[str]:
+    r"""``value`` as messages may render it: stripped, decoded, percent-encoded, and with ``\x`` or ``\u`` escapes."""
+    for text in dict.fromkeys((value, value.strip(), unquote(value))):
+        raw = text.encode("utf-8", "surrogatepass")
+        yield from (
+            text,
+            quote(raw, safe=""),
+            quote(raw),
+            json.dumps(text)[1:-1],
+            json.dumps(text, ensure_ascii=False)[1:-1],
+        )
+        yield from (repr(text)[1:-1], repr(raw)[2:-1], raw.decode("latin-1"), html.escape(text))
 
 
 @dataclass(frozen=True, slots=True)
 class ServerView:
     """What CPersona 2.6.14 itself would record for the same reply: the three fields of its ``EmbedOutcome``.
 
-    ``error`` has secrets removed; ``leaks`` tells that the server's own text carries one. ``crash`` names the
-    exception class where the server would not record anything because the call escapes its failure boundary.
+    ``error`` has secrets removed and is raw otherwise: a server's reason phrase stands in it, so it must pass
+    ``text.safe`` before it is shown; ``leaks`` tells that the server's own text carries a secret. ``crash`` names the
+    exception class where the server records nothing because the failure escapes the call (or ends its start).
+    ``pending``: the server, which has no deadline for a call as a whole, would still be waiting.
     """
 
     attempted: bool
@@ -58,17 +117,22 @@ class ServerView:
     error: str | None = None
     leaks: bool = False
     crash: str = ""
+    pending: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """One HTTP reply as received: the body is at most ``cap`` bytes after decompression, ``overflow`` tells of more."""
+    """One HTTP reply as received; header names in small letters.
+
+    ``overflow``: more than ``cap`` bytes came after decompression, and ``body`` holds only their beginning.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     reason: str = ""
     overflow: bool = False
+    cap: int = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ failure: a reply with an error status can never become a success here, and one w
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -48,6 +49,7 @@ _CODES: dict[str, Kind] = {
     "context_length_exceeded": Kind.INPUT_TOO_LARGE,
     "exceed_context_size_error": Kind.INPUT_TOO_LARGE,
     "array_above_max_length": Kind.BATCH_TOO_LARGE,
+    "max_tokens_per_request": Kind.BATCH_TOO_LARGE,
     "unavailable_error": Kind.LOADING,
     "rate_limit_exceeded": Kind.THROTTLED,
 }
@@ -56,18 +58,23 @@ _CODES: dict[str, Kind] = {
 _WORDINGS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
     for kind, pattern in (
+        (Kind.TLS, r"plain http request was sent to|http request to an https server"),
         (Kind.POOLING_NONE, r"pooling type .?none"),
         (
             Kind.NOT_AN_EMBEDDING_MODEL,
-            r"not (?:an? )?embedding|does not support (?:the )?embed|does not support .embed|no embedding support",
+            (
+                r"not (?:an? )?embedding|does not support (?:the )?.?embed|no embedding support"
+                r"|not allowed to generate embeddings"
+            ),
         ),
         (Kind.NO_MODEL_LOADED, r"\bno models? (?:is |are )?(?:currently )?loaded"),
+        (Kind.SERVER_ERROR, r"failed to load model|error loading model"),
         (Kind.NAN_FOR_INPUT, r"\bNaN\b|\bInf values\b"),
         (
             Kind.BATCH_TOO_LARGE,
             (
                 r"batch size\b.*(?:maximum|larger|exceed|limit)|array too long|too many (?:inputs|texts)"
-                r"|length limit exceeded|max(?:imum)? batch"
+                r"|length limit exceeded|max(?:imum)? batch|tokens per request"
             ),
         ),
         (
@@ -79,61 +86,74 @@ _WORDINGS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
         ),
         (
             Kind.NO_BATCHING,
-            r"expected (?:a )?string .{0,40}(?:got|but) .{0,20}(?:array|list)|must be a string|string at field .?input",
+            (
+                r"expected (?:a )?string .{0,40}(?:got|but) .{0,20}(?:array|list)|must be a string"
+                r"|string at field .?input|\binput\b.{0,12}: input should be a valid string"
+            ),
         ),
         (
             Kind.WRONG_CONTRACT,
             (
                 r"missing field .?inputs|'texts' must be|\btexts\b.{0,20}required|model ''|parameter: 'input'"
-                r"|\"input\" or \"content\" must be|invalid input(?: type)?\b|field required|missing request body"
+                r"|\"input\" or \"content\" must be|field required|missing request body"
                 r"|input should be a valid (?:list|string)"
             ),
         ),
         (
             Kind.MODEL_NOT_FOUND,
             (
-                r"\bmodel\b.{0,80}(?:not found|does not exist|not exist|is not (?:a )?valid|unknown)"
-                r"|(?:invalid|unknown|no such) model|is not a valid model"
+                r"\bmodel\b.{0,80}(?:not found|does not exist|not exist|is not (?:a )?valid|\bis unknown)"
+                r"|(?:invalid|unknown|no such) model|provide a model|model is required|missing model"
             ),
         ),
+        (Kind.QUOTA, r"insufficient (?:quota|credit|balance|funds)"),
         (Kind.AUTH, r"api[ _-]?key|unauthori[sz]ed|authentication|no cookie auth"),
-        (Kind.LOADING, r"\bloading\b|not (?:yet )?(?:initiali[sz]ed|ready)|starting up|warming"),
+        (
+            Kind.LOADING,
+            (
+                r"^loading\b|\b(?:is|are|still|currently) (?:being )?load(?:ing|ed)\b|not (?:yet )?initiali[sz]ed"
+                r"|not (?:yet )?ready|starting up|warming"
+            ),
+        ),
         (Kind.THROTTLED, r"overloaded|rate limit|too many requests|try again in|server busy"),
         (Kind.ROUTE_NOT_FOUND, r"unexpected endpoint|no such (?:route|endpoint)|method not allowed"),
         (Kind.UPSTREAM_FAILED, r"\bprovider\b|\bupstream\b|bad gateway"),
     )
 )
 
-# Kinds by wording that may override a status; the rest only refine statuses that say nothing by themselves.
+# Statuses that name no kind by themselves, so that wording may; 200 stands for an error inside a success.
 _VAGUE = frozenset({400, 404, 413, 422, 424, 500, 501, 503})
+# What a proxy answers on its own behalf, and not for the server behind it.
+_PROXY_PAGES = frozenset({400, 403, 502, 503, 504, 511})
 
 
 def judge_failure(reply: Reply, sent: Sent) -> Head:
     """The kind of a reply whose status is not a success (or whose success body is nothing but an error)."""
     info = read_error(reply.body, reply.headers.get("content-type", ""))
     kind = _kind(reply, sent, info)
-    return Head(
-        kind=kind, info=info, retry_after=retry_after(reply.headers, info.message), limit=stated_limit(kind, info)
-    )
+    wait = retry_after(reply.headers, info.raw, time.time)
+    return Head(kind=kind, info=info, retry_after=wait, limit=stated_limit(kind, info))
 
 
 def _kind(reply: Reply, sent: Sent, info: ErrorInfo) -> Kind:
     status = reply.status
+    if not 200 <= status < 600:
+        return Kind.NOT_HTTP
     if 300 <= status < 400:
         return Kind.REDIRECTED
     if status == 407:
         return Kind.PROXY
     for code in info.codes:
-        if code in _CODES and not (code == "rate_limit_exceeded" and status < 400):
+        if code in _CODES:
             return _CODES[code]
+    if info.form == "html" and sent.proxied and (status < 300 or status in _PROXY_PAGES):
+        return Kind.PROXY
     if status in {401, 403}:
-        return Kind.AUTH
+        return Kind.NOT_AN_EMBEDDING_MODEL if _worded(info) is Kind.NOT_AN_EMBEDDING_MODEL else Kind.AUTH
     if status == 402:
         return Kind.QUOTA
-    if status == 429:
+    if status in {429, 529}:
         return Kind.THROTTLED
-    if info.form == "html" and (sent.proxied or status >= 500):
-        return Kind.PROXY if sent.proxied else Kind.SERVER_ERROR
     return _by_structure(status, sent, info) or _by_wording(status, sent, info) or _by_status(reply, sent, info)
 
 
@@ -146,14 +166,19 @@ def _by_structure(status: int, sent: Sent, info: ErrorInfo) -> Kind | None:
     return None
 
 
+def _worded(info: ErrorInfo) -> Kind | None:
+    return next((kind for kind, pattern in _WORDINGS if pattern.search(info.raw)), None)
+
+
 def _by_wording(status: int, sent: Sent, info: ErrorInfo) -> Kind | None:
     if status not in _VAGUE and status >= 300:
         return None
-    for kind, pattern in _WORDINGS:
-        if pattern.search(info.message):
-            if kind is Kind.WRONG_CONTRACT and sent.mode == Mode.API and "input" in info.message and status == 400:
-                return Kind.REJECTED if "invalid input" in info.message else kind
-            return kind
+    kind = _worded(info)
+    if kind is not None:
+        return kind
+    if sent.mode == Mode.HTTP and status == 400 and re.match(r"invalid input(?: type)?\b", info.raw, re.IGNORECASE):
+        # an OpenAI-compatible server misses `input`; the same words in its own mode speak of the texts
+        return Kind.WRONG_CONTRACT
     if "model_not_found" in info.codes or "notfounderror" in info.codes:
         return Kind.MODEL_NOT_FOUND
     return None
@@ -161,47 +186,63 @@ def _by_wording(status: int, sent: Sent, info: ErrorInfo) -> Kind | None:
 
 def _by_status(reply: Reply, sent: Sent, info: ErrorInfo) -> Kind:
     status = reply.status
+    if status < 300:
+        return Kind.ERROR_IN_SUCCESS
     if status in {404, 405, 410, 415, 501}:
         return Kind.ROUTE_NOT_FOUND
     if status == 413:
         return Kind.BATCH_TOO_LARGE if sent.count > 1 else Kind.INPUT_TOO_LARGE
-    if status in {503, 529}:
+    if status == 503:
         told = "retry-after" in reply.headers
         return Kind.THROTTLED if told else Kind.LOADING if info.form != "html" else Kind.SERVER_ERROR
     if status in {502, 504}:
         return Kind.PROXY if sent.proxied else Kind.UPSTREAM_FAILED
-    if 400 <= status < 500 and status not in {408, 424, 425, 499}:
-        return Kind.REJECTED
-    return Kind.SERVER_ERROR if status >= 400 else Kind.ERROR_IN_SUCCESS
+    return Kind.REJECTED if status < 500 and status not in {408, 424, 425, 499} else Kind.SERVER_ERROR
 
 
-_SPAN = re.compile(r"(?:try again|retry|wait)\D{0,20}(\d+(?:\.\d+)?)\s*(ms|s|seconds?|m|minutes?)\b", re.IGNORECASE)
-_UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0}
+_SPAN = re.compile(
+    r"(?:try again|retry|wait)\D{0,20}((?:\d{1,9}(?:\.\d{1,9})?\s{0,3}(?:ms|milliseconds?|s(?:ec(?:ond)?s?)?"
+    r"|m(?:in(?:ute)?s?)?|h(?:ours?)?)(?![a-z])\s{0,3}|\d{1,9}[hm](?=\d))+)",
+    re.IGNORECASE | re.ASCII,
+)
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(mil|ms|[smh])", re.IGNORECASE | re.ASCII)
+_UNITS: Mapping[str, float] = {"ms": 0.001, "mil": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+#: A wait longer than this (seconds; a year) is no statement about time.
+_LONGEST_WAIT = 366 * 86400.0
 
 
 def retry_after(headers: Mapping[str, str], message: str = "", now: Callable[[], float] | None = None) -> float | None:
-    """Seconds to wait as the server told, by header (seconds, milliseconds or a date) or in its sentence."""
-    milliseconds, plain = headers.get("retry-after-ms", ""), headers.get("retry-after", "").strip()
-    try:
-        if milliseconds:
-            return max(0.0, float(milliseconds) / 1000)
-        if plain:
-            if re.fullmatch(r"\d+(\.\d+)?", plain):
-                return float(plain)
-            if now is not None:
-                return max(0.0, parsedate_to_datetime(plain).timestamp() - now())
-    except (ValueError, TypeError, OverflowError):
-        pass
-    match = _SPAN.search(message)
-    if match is None:
+    """Seconds to wait as the server told, by header (seconds, milliseconds or a date) or in its sentence.
+
+    ``now`` is the clock for dates, in Unix seconds; without it a date says nothing.
+    """
+    told = _told(headers, now)
+    if told is None:
+        match = _SPAN.search(message)
+        parts = _PART.findall(match.group(1)) if match else []
+        told = sum(float(number) * _UNITS[unit.lower()] for number, unit in parts) if parts else None
+    return told if told is not None and 0 <= told <= _LONGEST_WAIT else None
+
+
+def _told(headers: Mapping[str, str], now: Callable[[], float] | None) -> float | None:
+    milliseconds, plain = headers.get("retry-after-ms", "").strip(), headers.get("retry-after", "").strip()
+    number = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
+    if number.fullmatch(milliseconds):
+        return float(milliseconds) / 1000
+    if number.fullmatch(plain):
+        return float(plain)
+    if not plain or now is None:
         return None
-    unit = match.group(2).lower()
-    return float(match.group(1)) * _UNITS["ms" if unit == "ms" else unit[0]]
+    try:
+        return max(0.0, parsedate_to_datetime(plain).timestamp() - now())
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
 
 
 _LIMITS: Mapping[Kind, re.Pattern[str]] = {
     Kind.BATCH_TOO_LARGE: re.compile(
-        r"(?:maximum allowed batch size|max(?:imum length)?|larger than|limit of)\D{0,12}(\d+)", re.IGNORECASE
+        r"(?:maximum allowed batch size|max(?:imum length)?|larger than|limit of)\D{0,12}(\d+)\b(?! tokens)",
+        re.IGNORECASE,
     ),
     Kind.INPUT_TOO_LARGE: re.compile(
         r"(?:current batch size:|maximum context length is|less than|n_ctx\D{0,20}|limit of|maximum of)\s*(\d+)",
@@ -213,5 +254,5 @@ _LIMITS: Mapping[Kind, re.Pattern[str]] = {
 def stated_limit(kind: Kind, info: ErrorInfo) -> int | None:
     """The number a refusal names: texts for a batch, tokens for a text."""
     pattern = _LIMITS.get(kind)
-    match = pattern.search(info.message) if pattern else None
+    match = pattern.search(info.raw) if pattern else None
     return int(match.group(1)[:9]) if match else None

@@ -8,70 +8,119 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from cpersona_cli.text import FOREIGN_LIMIT, redact, safe
 
+#: Bytes of an error reply that are looked at; no server's sentence stands further back.
+ERROR_BYTES = 1 << 20
+
 _DEPTH = 8
+_LONGEST = 1000
 _TEXT_KEYS = ("message", "error", "detail", "msg", "error_description", "title", "reason", "raw", "metadata", "errors")
 _CODE_KEYS = ("code", "type", "error_type", "status", "error_code")
 # Things that look like somebody's account, key or request: masked even where they are not our own secrets.
 _PRIVATE = re.compile(
     r"\b(?:sk|pk|rk|gsk|hf|xai|key|org|proj|user|acct|req|chatcmpl)[-_][A-Za-z0-9*._-]{4,}|\bBearer\s+\S+"
-    r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b[A-Za-z0-9+/_=-]{40,}",
+    r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b[A-Za-z0-9+/_=-]{40,}"
+    r"|\b[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+|[^\s'\"`(]*\*{3,}[^\s'\"`),]*",
     re.IGNORECASE,
 )
+# The value of a message key in something like JSON that no parser takes: cut off, or a Python dictionary's text.
+_NEAR_JSON = re.compile(r"""['"](?:message|error|detail|msg)['"]\s*:\s*(?P<quote>['"])(?P<text>.*?)(?<!\\)(?P=quote)""")
+_STRUCTURE = re.compile(
+    r"""['"]\s*:\s*(?:["'{\[\d-]|[Nn](?:ull|one)\b|[Tt]rue\b|[Ff]alse\b)|\bTraceback\b|\bat 0x[0-9a-f]+|\\["']"""
+)
+_PRINTED_MARKS = "{}[]\\|=<>"
+# Scripts that put no spaces between words.
+_SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorInfo:
     """What a reply says of its own failure.
 
-    ``message`` is the deepest readable sentence, raw (for recognising); ``codes`` are all structured codes and types
-    found on the way, lower case, outermost first; ``form`` is the shape of the envelope: ``object``
-    (``{"error": {…}}``), ``string`` (``{"error": "…"}``), ``flat`` (``{"message": …, "code": …}``), ``detail``,
-    ``json`` (none of these), ``html``, ``text`` or ``empty``.
+    ``message`` is the deepest readable sentence, empty where there is none; ``raw`` is the text for recognising kinds,
+    which may be no sentence and is never shown; ``codes`` are all structured codes and types found on the way, lower
+    case, outermost first; ``form`` is the shape of the envelope: ``object`` (``{"error": {…}}``), ``string``
+    (``{"error": "…"}``), ``flat`` (``{"message": …, "code": …}``), ``detail``, ``json`` (none of these), ``html``,
+    ``text`` or ``empty``.
     """
 
     message: str
     codes: tuple[str, ...]
     form: str
     document: object = None
+    raw: str = ""
 
 
 def read_error(body: bytes, content_type: str = "") -> ErrorInfo:
-    """What ``body`` says of the failure. Total: any bytes give an answer."""
-    text = body.decode("utf-8", "replace").strip()
+    """What ``body`` says of the failure. Total: any bytes give an answer, in bounded time."""
+    text = _decoded(body[:ERROR_BYTES]).strip()
     if not text:
         return ErrorInfo(message="", codes=(), form="empty")
     document = _json(text)
-    if document is None:
-        if "html" in content_type.lower() or text[:200].lower().lstrip().startswith(("<!doctype", "<html", "<head")):
-            return ErrorInfo(message=_title(text), codes=(), form="html")
-        return ErrorInfo(message=text[:2000], codes=(), form="text")
-    candidates = list(_candidates(document, 0))
+    if document is None and _is_page(text, content_type):
+        title = _title(text)
+        return ErrorInfo(message=title if _is_plain(title) else "", codes=(), form="html", raw=title)
+    candidates = list(_candidates(text if document is None else document, 0))
     readable = [pair for pair in candidates if _is_sentence(pair[1])]
     readable = readable or [pair for pair in candidates if re.fullmatch(r"[A-Za-z][a-z]{3,}[.!]?", pair[1])]
     # the deepest level wins; on one level the first
     message = max(readable, key=lambda pair: pair[0])[1] if readable else ""
-    return ErrorInfo(message=message, codes=tuple(_codes(document, 0)), form=_form(document), document=document)
+    raw = message or " ".join(candidate for _, candidate in candidates)[:2000]
+    if document is None:
+        codes = tuple(_codes(text, 0))
+        return ErrorInfo(message=message, codes=codes, form="text", raw=raw)
+    return ErrorInfo(
+        message=message, codes=tuple(_codes(document, 0)), form=_form(document), document=document, raw=raw
+    )
 
 
-def quotable(message: str, secrets: tuple[str, ...] = ()) -> str:
+def quotable(message: str, secrets: Iterable[str] = ()) -> str:
     """``message`` as it may be shown: one line, no secrets, no account names, at most 300 characters."""
-    masked = _PRIVATE.sub("[…]", redact(message, secrets))
+    hidden = tuple(secrets)
+    masked = _PRIVATE.sub("[…]", _without_pieces(redact(message, hidden), hidden))
     return safe(re.sub(r"\s+", " ", masked).strip(), FOREIGN_LIMIT)
 
 
+def _without_pieces(text: str, secrets: tuple[str, ...], piece: int = 8) -> str:
+    """``text`` with every word masked that holds ``piece`` characters of a secret in a row."""
+    pieces = {secret[at : at + piece] for secret in secrets for at in range(len(secret) - piece + 1)}
+    if not pieces:
+        return text
+
+    def masked(match: re.Match[str]) -> str:
+        word = match.group()
+        held = any(word[at : at + piece] in pieces for at in range(len(word) - piece + 1))
+        return "[…]" if held else word
+
+    return re.sub(r"\S+", masked, text)
+
+
+def _decoded(body: bytes) -> str:
+    encoding = json.detect_encoding(body)
+    # a text in UTF-8 may hold NULs where the guess by NULs goes astray
+    try:
+        return body.decode(encoding)
+    except UnicodeDecodeError:
+        return body.decode("utf-8", "replace")
+
+
 def _json(text: str) -> object:
-    if text[:1] not in '{["':
+    if text[:1] not in set('{["'):
         return None
     try:
         found: object = json.loads(text)
     except (ValueError, RecursionError):
         return None
     return found
+
+
+def _is_page(text: str, content_type: str) -> bool:
+    start = text[:200].lower()
+    return "html" in content_type.lower() or start.startswith(("<!doctype", "<html", "<head", "<body", "<title"))
 
 
 def _form(document: object) -> str:
@@ -95,7 +144,10 @@ def _candidates(node: object, depth: int) -> Iterator[tuple[int, str]]:
         inner = _unwrapped(node)
         if inner is not None:
             yield from _candidates(inner, depth + 1)
-        yield depth, node.strip()
+        else:
+            for match in _NEAR_JSON.finditer(node[: 4 * _LONGEST]):
+                yield depth + 1, match["text"].replace("\\", "").strip()
+        yield depth, node[: 2 * _LONGEST].strip()
     elif isinstance(node, dict):
         for key in _TEXT_KEYS:
             if key in node:
@@ -104,7 +156,8 @@ def _candidates(node: object, depth: int) -> Iterator[tuple[int, str]]:
         for item in node[:4]:
             # FastAPI's list of complaints: the place belongs to the sentence
             if isinstance(item, dict) and isinstance(item.get("msg"), str) and isinstance(item.get("loc"), list):
-                yield depth + 1, f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
+                place = ".".join(str(part) for part in item["loc"][:6] if isinstance(part, str | int))
+                yield depth + 1, f"{place}: {item['msg']}"
             else:
                 yield from _candidates(item, depth + 1)
 
@@ -114,10 +167,9 @@ def _unwrapped(text: str) -> object:
     whole = _json(text.strip())
     if whole is not None:
         return whole
-    start = text.find("{")
-    if start < 0:
+    start, end = text.find("{"), text.rfind("}")
+    if start < 0 or end < start:
         return None
-    end = text.rfind("}")
     inner = text[start : end + 1]
     found = _json(inner)
     if found is None and '\\"' in inner:
@@ -131,7 +183,7 @@ def _codes(node: object, depth: int) -> Iterator[str]:
     if isinstance(node, dict):
         for key in _CODE_KEYS:
             value = node.get(key)
-            if isinstance(value, str | int) and not isinstance(value, bool) and str(value).lower() not in {"", "none"}:
+            if isinstance(value, str | int) and not isinstance(value, bool) and _is_code(value):
                 yield str(value).lower()
         for key in _TEXT_KEYS:
             if key in node:
@@ -143,19 +195,30 @@ def _codes(node: object, depth: int) -> Iterator[str]:
         yield from _codes(_unwrapped(node), depth + 1)
 
 
+def _is_code(value: str | int) -> bool:
+    # LiteLLM writes the word None; a number without end has no text at all
+    return abs(value) < 10**9 if isinstance(value, int) else value.lower() not in {"", "none"} and len(value) < 100
+
+
+def _is_plain(text: str) -> bool:
+    """No structure, no dump."""
+    if len(text) > _LONGEST or text[:1] in set("{[<") or _STRUCTURE.search(text):
+        return False
+    return sum(character in _PRINTED_MARKS for character in text) <= len(text) / 15
+
+
 def _is_sentence(text: str) -> bool:
-    """Plain words for a person: no structure, no dump, not a bare identifier."""
-    words = re.findall(r"[^\W\d_]{2,}", text)
-    if len(words) < 2 or len(text) > 1000:
+    """Plain words for a person, not a bare identifier."""
+    if not _is_plain(text):
         return False
-    if text[:1] in "{[<" or re.search(r'":\s*["{\[\d]|\bTraceback\b|\bat 0x[0-9a-f]+', text):
-        return False
-    return sum(character in "{}[]\\|=" for character in text) <= len(text) / 15
+    if len(_SPACELESS.findall(text)) >= 4:
+        return True
+    return len([word for word in text.split() if re.search(r"[^\W\d_]{2}", word)]) >= 2
 
 
 def _title(html: str) -> str:
-    match = re.search(r"<title[^>]*>(.*?)</title>", html[:20000], re.IGNORECASE | re.DOTALL)
-    if match:
-        return " ".join(match.group(1).split())
-    visible = re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", html[:5000], flags=re.IGNORECASE | re.DOTALL)
+    match = re.search(r"<title[^>]{0,200}>([^<]*)", html[:20000], re.IGNORECASE)
+    if match and match.group(1).strip():
+        return " ".join(match.group(1).split())[:_LONGEST]
+    visible = re.sub(r"<(script|style)\b.*?(?:</\1>|$)|<[^>]*>", " ", html[:5000], flags=re.IGNORECASE | re.DOTALL)
     return " ".join(visible.split())[:200]

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 
 from cpersona_cli.embedding.body import MAX_DIMENSION, MAX_VECTORS
+from cpersona_cli.embedding.configuration import SCHEMES, sendable
 from cpersona_cli.embedding.failures import words
 from cpersona_cli.embedding.model import Endpoint, Mode, Reply, ServerView
 from cpersona_cli.text import redact
@@ -39,39 +40,70 @@ def not_called(mode: str) -> ServerView:
 
 
 def of_unsendable(endpoint: Endpoint) -> ServerView:
-    """The view of a call for which we send nothing: the server tries all the same and calls the result an outage."""
+    """The view of a call for which we send nothing: the server tries all the same and calls the result an outage.
+
+    A key that cannot be sent is noticed only once a connection stands; this view supposes that one does.
+    """
+    error = _before_sending(endpoint)
+    if isinstance(error, str):
+        return ServerView(attempted=True, ok=False, crash=error)
+    return ServerView(attempted=True, ok=False) if error is None else of_exception(endpoint, error)
+
+
+def of_crash(name: str) -> ServerView:
+    """The view of settings with which the server does not even start: exception ``name`` ends it."""
+    return ServerView(attempted=False, ok=False, crash=name)
+
+
+def of_no_texts(endpoint: Endpoint) -> ServerView:
+    """The view of an empty list, which the server does send, supposing the backend answers with an empty list."""
+    if endpoint.mode == Mode.API and not sendable(endpoint.key):
+        return of_unsendable(endpoint)
+    return _without_vectors(endpoint)
+
+
+def pending() -> ServerView:
+    """The view of a call that passed our deadline: the server has none and has recorded nothing yet."""
+    return ServerView(attempted=True, ok=False, pending=True)
+
+
+def _before_sending(endpoint: Endpoint) -> Exception | str | None:
+    """What the server's client raises before a request is on its way, as an exception or the name of one it loses."""
+    value = f"Bearer {endpoint.key}"
+    if endpoint.mode == Mode.API:
+        # headers are encoded first, then the body, then the address
+        try:
+            value.encode("ascii")
+            endpoint.model.encode("utf-8")
+        except UnicodeEncodeError as error:
+            return _moved(error)
     try:
         parsed = httpx.URL(endpoint.url)
-    except httpx.InvalidURL as error:
-        return _failed(endpoint, error)
-    except (UnicodeError, ValueError) as error:
-        return of_exception(endpoint, error)
-    if parsed.scheme not in {"http", "https"}:
-        what = (
-            f"has an unsupported protocol '{parsed.scheme}://'."
-            if parsed.scheme
-            else "is missing an 'http://' or 'https://' protocol."
-        )
-        return _failed(endpoint, httpx.UnsupportedProtocol(f"Request URL {what}"))
-    if parsed.port is not None and not 0 <= parsed.port <= 65535:
-        return ServerView(attempted=True, ok=False, crash="ExceptionGroup")
-    if endpoint.mode == Mode.API:
-        value = f"Bearer {endpoint.key}"
-        if not value.isascii():
-            return of_exception(endpoint, _unencodable(value))
-        if value != value.strip() or any(character in "\r\n\0" for character in value):
-            return _failed(endpoint, httpx.LocalProtocolError(f"Illegal header value {value.encode()!r}"))
-    return (
-        _failed(endpoint, httpx.ConnectTimeout("")) if endpoint.timeout <= 0 else ServerView(attempted=True, ok=False)
-    )
-
-
-def _unencodable(value: str) -> UnicodeError:
-    try:
-        value.encode("ascii")
-    except UnicodeEncodeError as error:
+        host = parsed.host
+    except (httpx.InvalidURL, ValueError) as error:
         return error
-    raise AssertionError(value)
+    if not host or not parsed.scheme:
+        return httpx.UnsupportedProtocol("Request URL is missing an 'http://' or 'https://' protocol.")
+    if parsed.scheme not in SCHEMES:
+        return httpx.UnsupportedProtocol(f"Request URL has an unsupported protocol '{parsed.scheme}://'.")
+    if endpoint.timeout <= 0:
+        return httpx.ConnectTimeout("")
+    if parsed.port is not None and not 0 <= parsed.port <= 65535:
+        return "ExceptionGroup"
+    if parsed.port == 0:
+        return httpx.ConnectError("All connection attempts failed")
+    if endpoint.mode == Mode.API and not sendable(endpoint.key):
+        return httpx.LocalProtocolError(f"Illegal header value {value.encode()!r}")
+    return None
+
+
+def _moved(error: UnicodeEncodeError) -> UnicodeEncodeError:
+    """The model's name stands in the body after ``{"model":"``."""
+    if error.encoding == "ascii":
+        return error
+    before = '{"model":"'
+    text = before + error.object
+    return UnicodeEncodeError(error.encoding, text, error.start + len(before), error.end + len(before), error.reason)
 
 
 def of_exception(endpoint: Endpoint, error: BaseException) -> ServerView:
@@ -91,9 +123,13 @@ def of_reply(endpoint: Endpoint, reply: Reply, count: int) -> ServerView:
         return ServerView(attempted=True, ok=False, crash=type(error).__name__)
     if vectors:
         return ServerView(attempted=True, ok=True)
-    return ServerView(
-        attempted=True, ok=False, error=f"mode={endpoint.mode} / POST {address(endpoint.url)} returned no embeddings"
-    )
+    return _without_vectors(endpoint)
+
+
+def _without_vectors(endpoint: Endpoint) -> ServerView:
+    line = f"mode={endpoint.mode} / POST {address(endpoint.url)} returned no embeddings"
+    safe = redact(line, endpoint.secrets)
+    return ServerView(attempted=True, ok=False, error=safe, leaks=safe != line)
 
 
 def address(url: str) -> str:
@@ -134,16 +170,18 @@ def _clean(match: re.Match[str]) -> str:
 def _accept(endpoint: Endpoint, reply: Reply, count: int) -> list[object] | None:
     """The vectors the server would accept; raises what its client raises."""
     request = httpx.Request("POST", endpoint.url)
+    location = reply.headers.get("location", "")
     response = httpx.Response(
         reply.status,
-        headers=_decoded_headers(reply),
+        # only the place of a redirect enters a message; the body is decompressed already
+        headers=[(b"location", location.encode("utf-8"))] if location else [],
         content=reply.body,
         request=request,
-        extensions={"reason_phrase": reply.reason.encode("ascii", "ignore")} if reply.reason else {},
+        extensions={"reason_phrase": reply.reason.encode("ascii", "ignore")},
     )
     response.raise_for_status()
-    declared = reply.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > MAX_BODY:
+    declared = _declared(reply.headers.get("content-length", ""))
+    if declared is not None and declared > MAX_BODY:
         raise EmbeddingResponseError(f"embedding response declares {declared} bytes, over the {MAX_BODY}-byte budget")
     if reply.overflow:
         # the server receives all of it before it refuses; we stopped, so the figure stays open
@@ -159,9 +197,11 @@ def _accept(endpoint: Endpoint, reply: Reply, count: int) -> list[object] | None
     return _checked(document.get("embeddings"), count)
 
 
-def _decoded_headers(reply: Reply) -> dict[str, str]:
-    # our body is decompressed already
-    return {name: value for name, value in reply.headers.items() if name.lower() != "content-encoding"}
+def _declared(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
 
 
 def _placed(document: dict[str, object], count: int) -> list[object] | None:

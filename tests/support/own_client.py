@@ -1,0 +1,95 @@
+"""The server's own embedding client from the installed package, run on the same endpoint as ours."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from cpersona._vendored_mcp_common.embedding_client import EmbeddingClient
+
+from cpersona_cli.embedding.client import Client
+from cpersona_cli.embedding.model import Endpoint, Mode, Outcome, ServerView
+from cpersona_cli.text import redact
+
+TEXTS = ("a falcon over the harbour", "größer als ein Haus")
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What the server's client did: its outcome, or the exception that escaped it, or that it did not come back."""
+
+    view: ServerView
+    vectors: Sequence[Sequence[float]] = ()
+
+
+@contextmanager
+def variables(environment: Mapping[str, str]) -> Iterator[None]:
+    """This process's environment without anything an HTTP client reads, and with ``environment``."""
+    kept = dict(os.environ)
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy") or name.startswith("SSL_CERT"):
+            del os.environ[name]
+    os.environ.update(environment)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(kept)
+
+
+def own(endpoint: Endpoint, texts: Sequence[str] = TEXTS, *, patience: float = 30.0) -> Own:
+    """The server's client on ``endpoint``; after ``patience`` seconds without an outcome it counts as waiting."""
+
+    async def run() -> Own:
+        api = endpoint.mode == Mode.API
+        client = EmbeddingClient(
+            mode=endpoint.mode,
+            http_url="" if api else endpoint.url,
+            api_url=endpoint.url if api else "",
+            api_key=endpoint.key,
+            model=endpoint.model,
+            timeout=endpoint.timeout,
+        )
+        try:
+            await client.initialize()
+        except Exception as error:  # noqa: BLE001 - whatever ends its start is the answer
+            return Own(ServerView(attempted=False, ok=False, crash=type(error).__name__))
+        try:
+            async with asyncio.timeout(patience):
+                vectors, outcome = await client.embed_with_outcome(list(texts))
+        except TimeoutError:
+            return Own(ServerView(attempted=True, ok=False, pending=True))
+        except Exception as error:  # noqa: BLE001 - likewise
+            return Own(ServerView(attempted=True, ok=False, crash=type(error).__name__))
+        finally:
+            await client.close()
+        return Own(
+            ServerView(attempted=outcome.attempted, ok=outcome.ok, error=outcome.error),
+            vectors if outcome.ok else (),
+        )
+
+    with variables(endpoint.environment):
+        return asyncio.run(run())
+
+
+def ours(
+    endpoint: Endpoint, texts: Sequence[str] = TEXTS, *, deadline: float | None = None, cap: int | None = None
+) -> Outcome:
+    """Our client on ``endpoint``."""
+
+    async def run() -> Outcome:
+        options = {} if cap is None else {"cap": cap}
+        async with Client(endpoint, deadline=deadline, **options) as client:
+            return await client.embed(texts)
+
+    return asyncio.run(run())
+
+
+def comparable(view: ServerView, secrets: Sequence[str] = ()) -> tuple[object, ...]:
+    """What must agree: all fields, secrets removed; of a crash only the exception, for nothing is recorded then."""
+    if view.crash:
+        return ("crash", view.crash)
+    return (view.attempted, view.ok, None if view.error is None else redact(view.error, secrets), view.pending)
