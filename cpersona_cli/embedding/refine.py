@@ -106,8 +106,9 @@ async def refine(
 
 def _first(endpoint: Endpoint, outcome: Outcome) -> Sequence[Variant]:
     found = list(variants(endpoint, outcome.kind, proxied=bool(outcome.via_proxy)))
-    better = better_url(endpoint.url) if outcome.kind is Kind.CONFIG_URL else ""
-    return [Variant("the URL without its slip", replace(endpoint, url=better))] if better else found
+    slipped = outcome.kind is Kind.CONFIG_URL or outcome.kind in MISUNDERSTOOD
+    better = better_url(endpoint.url) if slipped else ""
+    return [Variant("the URL without its slip", replace(endpoint, url=better)), *found] if better else found
 
 
 _UNREACHED, _ANSWERED, _UNDERSTOOD = range(3)

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import asyncio
+
+from support.endpoints_small import Answer, Request, serving
+from support.scripted import HTTP, Script, Time, ended
+
+from cpersona_cli.embedding.calling import Caller
+from cpersona_cli.embedding.kinds import Kind
+from cpersona_cli.embedding.measured import Sampled
+from cpersona_cli.embedding.model import Endpoint, Mode
+from cpersona_cli.embedding.sampling import BATCH, sample
+
+ROWS = [(str(number), f"memory {number}") for number in range(40)]
+
+
+def not_a_number(request: Request, _number: int) -> Answer | None:
+    if any(text in {"memory 7", "memory 30"} for text in request.texts):
+        error = {"message": "failed to encode response: json: unsupported value: NaN", "type": "api_error"}
+        return Answer(500, {"error": error})
+    return None
+
+
+def test_the_texts_at_fault_are_found_by_name() -> None:
+    async def run(url: str) -> tuple[Sampled, int]:
+        async with Caller(endpoint=Endpoint(mode=Mode.HTTP, url=url)) as caller:
+            return await sample(caller, ROWS, 60), caller.calls
+
+    with serving(before=not_a_number) as server:
+        found, calls = asyncio.run(run(server.url()))
+    assert found == Sampled(tried=40, failed=(("7", Kind.NAN_FOR_INPUT), ("30", Kind.NAN_FOR_INPUT)))
+    assert calls <= 3 + 2 * 2 * 5
+
+
+def scripted(time: Time, seconds: float, *kinds: Kind) -> Sampled:
+    script = Script(time, *((1.0, ended(kind)) for kind in kinds))
+
+    async def run() -> Sampled:
+        async with Caller(endpoint=HTTP, factory=script, clock=time.clock) as caller:
+            return await sample(caller, ROWS, seconds)
+
+    return asyncio.run(run())
+
+
+def test_an_endpoint_that_goes_away_leaves_the_rest_unfinished() -> None:
+    assert scripted(Time(), 60, Kind.OK, Kind.REFUSED) == Sampled(tried=BATCH, unfinished=40 - BATCH)
+
+
+def test_the_time_is_kept() -> None:
+    assert scripted(Time(), 1.5, Kind.OK) == Sampled(tried=2 * BATCH, unfinished=40 - 2 * BATCH)
+
+
+def test_nothing_to_try() -> None:
+    async def run() -> Sampled:
+        async with Caller(endpoint=HTTP, factory=Script(Time(), (0.0, ended(Kind.OK)))) as caller:
+            return await sample(caller, [], 60)
+
+    assert asyncio.run(run()) == Sampled(tried=0)
+
+
+def test_all_that_fail_are_named() -> None:
+    found = scripted(Time(), 600, Kind.BAD_VALUES)
+    assert [identifier for identifier, _ in found.failed] == [identifier for identifier, _ in ROWS]
