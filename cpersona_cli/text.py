@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from json.encoder import encode_basestring, encode_basestring_ascii
 from urllib.parse import urlsplit, urlunsplit
 
 #: Text that came from a file, a process or a server is cut at this many characters when shown.
@@ -70,13 +72,44 @@ def bare_url(url: str) -> str:
     return _USERINFO.sub(r"\1", urlunsplit((parts.scheme, host, parts.path, "", "")))
 
 
+# What people write where a key or token is asked for and none is needed. Hiding these words would hide nothing and
+# spoil the sentences, addresses and commands they stand in.
+_NO_SECRETS = frozenset({
+    "anything", "claude", "cpersona", "cembedding", "default", "dummy", "empty", "false", "fake", "http", "https",
+    "infinity", "key", "local", "localai", "localhost", "lm-studio", "lmstudio", "llama", "llama.cpp", "memory",
+    "no-key", "none", "not-needed", "null", "ollama", "openai", "placeholder", "stdio", "test", "token", "true",
+    "unused", "vllm", "xinference",
+})  # fmt: skip
+
+
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """``text`` with each secret removed by value, also in its escaped (``repr``) form, longest first."""
-    forms = {form for value in secrets if len(value) >= 4 for form in (value, value.strip(), repr(value)[1:-1])}
-    for form in sorted(forms, key=len, reverse=True):
-        if form:
+    """``text`` with each secret removed by value, also in its escaped (``repr``, JSON) forms, longest first.
+
+    Words that stand for "no key" (``ollama``, ``none``) are no secrets, nor is anything shorter than four characters.
+    """
+    for form in _forms(tuple(secrets)):
+        if form in text:
             text = text.replace(form, f"[{len(form)} characters removed]")
     return text
+
+
+@lru_cache(maxsize=8)
+def _forms(secrets: tuple[str, ...]) -> Sequence[str]:
+    """Every spelling under which the secrets may appear, the longest first."""
+    hidden = {value for value in secrets if value.strip().lower() not in _NO_SECRETS}
+    forms = {
+        form
+        for value in hidden
+        for form in (
+            value,
+            value.strip(),
+            repr(value)[1:-1],
+            encode_basestring(value)[1:-1],
+            encode_basestring_ascii(value)[1:-1],
+        )
+        if len(form) >= 4
+    }
+    return sorted(forms, key=len, reverse=True)
 
 
 def plural(count: int, noun: str, many: str = "") -> str:

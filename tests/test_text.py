@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cpersona_cli.text import bare_url
+from cpersona_cli.text import bare_url, redact
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,20 @@ from cpersona_cli.text import bare_url
 )
 def test_an_address_is_shown_without_what_may_be_secret(url: str, shown: str) -> None:
     assert bare_url(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "secrets", "shown"),
+    [
+        ("key=abcd-1234!", ["abcd-1234"], "key=[9 characters removed]!"),
+        ('{"a": "q\\"w\\\\e"}', ['q"w\\e'], '{"a": "[7 characters removed]"}'),
+        ('{"a": "gr\\u00fcn-77"}', ["grün-77"], '{"a": "[12 characters removed]"}'),
+        ("got 'line\\n77'", ["line\n77"], "got '[8 characters removed]'"),
+        ("abcdef abcd", ["abcd", "abcdef"], "[6 characters removed] [4 characters removed]"),
+        ("http://ollama:11434 serves ollama", ["ollama"], "http://ollama:11434 serves ollama"),
+        ("run cpersona-cli", ["CPersona"], "run cpersona-cli"),
+        ("a key", ["a"], "a key"),
+    ],
+)
+def test_secrets_go_by_value_and_words_that_hide_nothing_stay(text: str, secrets: list[str], shown: str) -> None:
+    assert redact(text, secrets) == shown

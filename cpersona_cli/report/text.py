@@ -189,6 +189,8 @@ class _Text:
         by_group: dict[Group, list[Check]] = {}
         for check in self.report.checks:
             by_group.setdefault(check.trap.group, []).append(check)
+        if all(check.state is State.SKIPPED for check in by_group.get(Group.TOOL, ())):
+            by_group.pop(Group.TOOL, None)  # without a waivers file there is nothing of the tool's own to check
         return flow((_tally(group, checks) for group, checks in by_group.items()), self.width)
 
     def _notes(self) -> Iterator[str]:
@@ -232,9 +234,16 @@ class _Text:
         return f"  {self.style.paint(pad(label, _LABEL - 2), 'dim')}{shown}"
 
     def _shell(self, command: str) -> str:
-        """A command whose unquoted words a shell would expand, so that they may begin with ``~``."""
+        """A command in which words that begin with the home directory begin with ``~``: all shells expand it there.
+
+        Inside a word, as in ``NAME=~/file``, and in quotes not every shell does.
+        """
         home = self.report.home
-        return " ".join(word if set(word) & set("'\"") else tilde(word, home) for word in command.split(" "))
+        begins = self.report.home.rstrip("/\\")
+        return " ".join(
+            tilde(word, home) if word.startswith(begins) and not set(word) & set("'\"") else word
+            for word in command.split(" ")
+        )
 
     def _hanging(self, start: str, size: int, text: str, indent: int) -> Iterator[str]:
         lines = wrap(text, self.width - max(size, indent), self.whole)

@@ -119,3 +119,12 @@ def test_the_verdict_is_that_of_the_report(fail_on: FailOn, verdict: str) -> Non
 def test_errors_and_books_have_no_verdict() -> None:
     for report in (USAGE, BOOK):
         assert not re.search("PASS|FAIL|UNKNOWN", render(report, Style()))
+
+
+def test_a_home_inside_a_word_of_a_command_stays_whole() -> None:
+    """Not every shell expands ``~`` after an equals sign, so a copied command would make a folder of that name."""
+    finding = FAILING.findings[0]
+    command = f"claude mcp add -e CPERSONA_DB_PATH={HOME}/m.db --copy {HOME}/other '{HOME}/x y'"
+    repair = replace(finding.repair, commands=(command,))
+    text = render(replace(FAILING, findings=(replace(finding, repair=repair),)), Style())
+    assert f"-e CPERSONA_DB_PATH={HOME}/m.db --copy ~/other '{HOME}/x y'" in text
