@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from examples.demo import scratch_home
+from examples.endpoint import endpoint
 
 #: name of the measured command -> limit in milliseconds
 LIMITS = {"cpersona-cli --version": 90, "cpersona-cli doctor --offline": 250}
@@ -43,7 +44,8 @@ def main() -> int:
         "cpersona-cli doctor --offline": [script, "doctor", "--offline"],
     }
     with tempfile.TemporaryDirectory() as folder:
-        home = scratch_home(Path(folder))
+        with endpoint() as url:
+            home = scratch_home(Path(folder), url)
         env = {"PATH": os.environ["PATH"], "HOME": folder}
         figures: dict[str, list[float]] = {name: [] for name in commands}
         for turn in range(runs + 1):

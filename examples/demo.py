@@ -17,6 +17,8 @@ from pathlib import Path
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from examples.endpoint import endpoint
+
 MEMORIES = (
     "The release checklist lives in docs/release.md; Noor signs it off.",
     "Kenji prefers short answers and never wants mail after six.",
@@ -24,12 +26,12 @@ MEMORIES = (
 )
 
 
-def variables(home: Path) -> dict[str, str]:
+def variables(home: Path, url: str) -> dict[str, str]:
     """The settings of the demo's registration, all in order."""
     return {
         "CPERSONA_DB_PATH": str(home / "memory.db"),
         "CPERSONA_EMBEDDING_MODE": "http",
-        "CPERSONA_EMBEDDING_URL": "http://127.0.0.1:8401/embed",
+        "CPERSONA_EMBEDDING_URL": url,
         "CPERSONA_UPDATE_CHECK": "false",
     }
 
@@ -42,9 +44,9 @@ def register(home: Path, env: Mapping[str, str]) -> Path:
     return file
 
 
-async def remember(home: Path) -> None:
-    """Let the real server create the store in ``home`` and write ``MEMORIES`` into it, without an endpoint."""
-    env = {**variables(home), "CPERSONA_EMBEDDING_MODE": "none", "HOME": str(home), "PATH": os.environ.get("PATH", "")}
+async def remember(home: Path, url: str) -> None:
+    """Let the real server create the store in ``home`` and write ``MEMORIES`` into it, embedded at ``url``."""
+    env = {**variables(home, url), "HOME": str(home), "PATH": os.environ.get("PATH", "")}
     server = StdioServerParameters(command=sys.executable, args=["-m", "cpersona"], env=env, cwd=home)
     with (home / "server.log").open("w") as log:
         async with stdio_client(server, errlog=log) as (reader, writer), ClientSession(reader, writer) as session:
@@ -54,37 +56,47 @@ async def remember(home: Path) -> None:
                 await session.call_tool("store", {"agent_id": "demo", "message": message})
 
 
-def scratch_home(folder: Path) -> Path:
+def scratch_home(folder: Path, url: str) -> Path:
     """A home in order: one registration and the store it names, written by the real server."""
-    asyncio.run(remember(folder))
-    register(folder, variables(folder))
+    asyncio.run(remember(folder, url))
+    register(folder, variables(folder, url))
     return folder
 
 
-def doctor(home: Path) -> int:
+def show(home: Path, *words: str) -> int:
     """Run the installed script as a person would, its output shown; returns its exit code."""
     script = Path(sys.executable).with_name("cpersona-cli")
-    print("\n$ cpersona-cli doctor --offline", flush=True)
+    print(f"\n$ cpersona-cli {' '.join(words)}", flush=True)
     env = {"HOME": str(home), "PATH": os.environ.get("PATH", ""), "TERM": os.environ.get("TERM", "dumb")}
-    code = subprocess.run([script, "doctor", "--offline"], env=env, cwd=home, check=False).returncode
+    code = subprocess.run([script, *words], env=env, cwd=home, check=False).returncode
     print(f"exit code {code}", flush=True)
     return code
 
 
 def main() -> int:
-    """A setting misspelt, found, mended: 0 when the doctor said 1, then 0."""
+    """A setting misspelt, found, mended; then the endpoint asked, and asked again when it is gone.
+
+    0 when the tool said 1, 0, 0 and 1 about these four.
+    """
     with tempfile.TemporaryDirectory(prefix="cpersona-demo-") as folder:
-        home = scratch_home(Path(folder).resolve())
-        right = variables(home)
-        wrong = {**right, "CPERSONA_EMBEDING_URL": right["CPERSONA_EMBEDDING_URL"]}
-        del wrong["CPERSONA_EMBEDDING_URL"]
-        register(home, wrong)
-        print("A registration with one letter missing in a name. The server starts, answers, and forgets:", flush=True)
-        before = doctor(home)
-        register(home, right)
-        print("\nThe name mended:", flush=True)
-        after = doctor(home)
-    return 0 if (before, after) == (1, 0) else 1
+        home = Path(folder).resolve()
+        with endpoint() as url:
+            right = variables(scratch_home(home, url), url)
+            wrong = {**right, "CPERSONA_EMBEDING_URL": url}
+            del wrong["CPERSONA_EMBEDDING_URL"]
+            register(home, wrong)
+            print(
+                "One letter is missing in the name of a setting. The server starts, answers, and forgets:", flush=True
+            )
+            codes = [show(home, "doctor", "--offline")]
+            register(home, right)
+            print("\nThe name mended:", flush=True)
+            codes.append(show(home, "doctor", "--offline"))
+            print("\nWhat answers at the endpoint:", flush=True)
+            codes.append(show(home, "probe"))
+        print("\nThe embedding server stopped:", flush=True)
+        codes.append(show(home, "probe"))
+    return 0 if codes == [1, 0, 0, 1] else 1
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,8 @@ from cpersona_cli.report.exits import Exit
 from cpersona_cli.traps.model import Finding, Needs, Repair
 from cpersona_cli.traps.registry import ALL
 from cpersona_cli.words import PLANNED
+from examples import demo
+from examples.endpoint import endpoint
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,12 +69,12 @@ def documents() -> Mapping[Path, str]:
 @contextmanager
 def broken_home() -> Iterator[Path]:
     """The home of the demo with a letter missing in a name; on a disk, because a database in memory is a finding."""
-    demo = _demo()
     disk = Path("/var/tmp")
     with tempfile.TemporaryDirectory(dir=disk if disk.is_dir() else None) as folder:
         home = Path(folder).resolve()
-        demo.scratch_home(home)
-        values = demo.variables(home)
+        with endpoint() as url:
+            demo.scratch_home(home, url)
+        values = demo.variables(home, "http://127.0.0.1:8401/embed")
         values["CPERSONA_EMBEDING_URL"] = values.pop("CPERSONA_EMBEDDING_URL")
         demo.register(home, values)
         yield home
@@ -86,16 +87,6 @@ def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [script, *words], env=env, cwd=home, capture_output=True, text=True, encoding="utf-8", check=False
     )
-
-
-def _demo() -> Any:
-    """examples/demo.py, wherever the tests were started."""
-    spec = spec_from_file_location("demo", ROOT / "examples" / "demo.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @cache
