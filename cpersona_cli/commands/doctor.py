@@ -40,7 +40,7 @@ FailOn = Annotated[
 ]
 Offline = Annotated[bool | None, typer.Option("--offline/--online", help="Contact nothing over the network.")]
 Pre = Annotated[bool, typer.Option("--pre", help="Before the first start: no database yet is fine.")]
-Timeout = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", help="For the whole run (20).")]
+Timeout = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", help="Seconds for the whole run (20).")]
 Waivers = Annotated[Path | None, typer.Option("--waivers", metavar="FILE", help="Findings to live with, and why.")]
 WriteWaivers = Annotated[
     Path | None, typer.Option("--write-waivers", metavar="FILE", help="Write what was found as a new waivers file.")

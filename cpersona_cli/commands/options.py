@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Clients = Annotated[
     list[str] | None,
-    typer.Option("--client", metavar="NAME", help="Registrations of this client."),
+    typer.Option("--client", metavar="NAME", help="Registrations of this client, such as claude-code; a wrong name lists them all."),
 ]
 Registrations = Annotated[
     list[str] | None,
@@ -38,7 +38,7 @@ Files = Annotated[
     typer.Option("--output", "-o", metavar="[FORMAT:]FILE", help="Write the result here too; repeatable."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the last line.")]
-Verbose = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Also settings and sources.")]
+Verbose = Annotated[int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Also settings and sources.")]
 Colors = Annotated[
     str | None,
     typer.Option("--color", metavar="auto|always|never", help="Colours in text."),
