@@ -141,7 +141,9 @@ class Quality:
 
     async def _batch(self, size: int) -> Step:
         name = f"batch-{size}"
-        smaller = next((made for made in self.found.batches if made.kind is not Kind.OK and made.size < size), None)
+        smaller = next(
+            (made for made in self.found.batches if made.kind not in {Kind.OK, *STARTING} and made.size < size), None
+        )
         if smaller is not None:
             return Step(name=name, state="skipped", detail=f"{smaller.size} texts at once fail already")
         outcome = await self._try_batch(size)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.endpoints_small import SmallEndpoint, serving
 from support.scripted import ended
@@ -143,6 +143,7 @@ DOCUMENTS = st.dictionaries(
 )
 
 
+@settings(max_examples=60)
 @given(DOCUMENTS)
 def test_no_answer_breaks_the_reading(document: dict[str, Any]) -> None:
     for read in (module._capabilities, module._info, module._models):
