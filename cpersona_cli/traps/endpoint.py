@@ -187,7 +187,8 @@ def _solve(subject: Subject, solution: Solution) -> Repair:
         values[MODEL] = solution.model
     if solution.key:
         values[KEY] = "any-text"
-    return _set(subject, values, "a call with these settings was answered; ")
+    kept = "" if bare_url(solution.url) == solution.url else "keep the user name and what follows “?” as they are; "
+    return _set(subject, values, f"a call with these settings was answered; {kept}")
 
 
 def _set(subject: Subject, values: Mapping[str, str], why: str = "") -> Repair:
