@@ -149,6 +149,11 @@ class Launch:
     unset: tuple[str, ...] = ()
     unclear: tuple[str, ...] = ()
 
+    @property
+    def made_earlier(self) -> bool:
+        """Whether it enters a container that exists already, whose image, variables and mounts the words do not say."""
+        return self.inside == "container" and not self.image and self.kind is not LaunchKind.COMPOSE
+
 
 @record(kw_only=True)
 class Registration:
@@ -269,6 +274,9 @@ class ServerVersion:
     program: Path | None = None  # the file the command word resolves to with the client's PATH
     installed: float | None = None  # when its files were written, Unix time in seconds
     program_problem: str = ""  # why it would not start: not found, not executable, only on the shell's PATH
+    program_write: str = ""  # the path that would work in its place
+    program_command: str = ""  # what makes the file itself work, for a shell
+    program_doubt: str = ""  # it would start, and perhaps the wrong thing
 
 
 @record(kw_only=True)

@@ -17,7 +17,6 @@ _SHIMS = {
     "/.pyenv/pyenv-win/shims/": "pyenv",
     "/.asdf/shims/": "asdf",
     "/mise/shims/": "mise",
-    "/.nvm/": "nvm",
     "/.rbenv/shims/": "rbenv",
 }
 _HEAD = 4096
@@ -26,10 +25,17 @@ _TAIL = 1 << 17
 
 @record
 class Program:
-    """A program word resolved: the file, or None; and why a client would fail to start it, as a sentence."""
+    """A program word resolved: the file, or None; and why a client would fail to start it, as a sentence.
+
+    ``write`` is the path that would work in its place, ``command`` what makes the file itself work. ``doubt`` is a
+    sentence about a file that can be started and may still start the wrong thing.
+    """
 
     path: Path | None = None
     problem: str = ""
+    write: str = ""
+    command: str = ""
+    doubt: str = ""
 
 
 @record
@@ -55,7 +61,7 @@ def find(word: str, registration: Registration, environment: Environment, machin
         return _on_path(text, path, registration, machine)
     if text.startswith("~"):
         meant = machine.home / text.lstrip("~/\\")
-        return Program(problem=f"nothing expands the ~ in {text!r}; write {meant}")
+        return Program(problem=f"nothing expands the ~ in {text!r}", write=str(meant))
     base = folder(registration, machine)
     if not machine.pure(text).is_absolute() and base is None:
         return Program(problem=f"{text!r} is relative, and the folder the client starts it in is not fixed")
@@ -66,21 +72,22 @@ def find(word: str, registration: Registration, environment: Environment, machin
 def _on_path(word: str, path: str, registration: Registration, machine: Machine) -> Program:
     found = locate.which(word, path, machine)
     if found is not None:
-        return Program(found, shim(found))
+        return Program(found, doubt=shim(found))
     shell = locate.which(word, machine.env.get("PATH", ""), machine)
     elsewhere = shell or locate.which(word, locate.usual_places(machine), machine)
     title = registration.client_title or "the client"
     if shell and registration.launch.wrapper.endswith("login shell"):
-        return Program(shell, shim(shell))
+        return Program(shell, doubt=shim(shell))
     if elsewhere:
         told = "only this shell's PATH has it" if shell else "it is installed, but in no folder of that PATH"
         return Program(
             None,
-            f"{word} is not on the PATH that {title} starts programs with; {told}. Write the whole path: {elsewhere}",
+            f"{word} is not on the PATH that {title} starts programs with; {told}: {elsewhere}",
+            write=str(elsewhere),
         )
     blocked = _not_executable(word, path, machine)
     if blocked:
-        return Program(None, f"{blocked} is there and may not be executed; run: chmod +x {blocked}")
+        return _blocked(blocked)
     return Program(None, f"{word} was not found, neither on the PATH of {title} nor on this shell's")
 
 
@@ -106,8 +113,14 @@ def _checked(path: Path) -> Program:
     except (OSError, ValueError):
         return Program(None, f"{path!r} cannot be looked at")
     if not locate.executable(path):
-        return Program(None, f"{path} may not be executed; run: chmod +x {path}")
-    return Program(path, shim(path))
+        return _blocked(path)
+    return Program(path, doubt=shim(path))
+
+
+def _blocked(path: Path) -> Program:
+    import shlex  # noqa: PLC0415 - only where a command is to be shown
+
+    return Program(None, f"{path} may not be executed", command=f"chmod +x {shlex.quote(str(path))}")
 
 
 def shim(path: Path) -> str:

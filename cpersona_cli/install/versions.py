@@ -6,6 +6,8 @@ and the METADATA there; uv's tools and cache are read where uv keeps them. What 
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -45,7 +47,14 @@ def server_version(registration: Registration, environment: Environment, machine
         found = ServerVersion(version=None, evidence=program.problem)
     else:
         found = ServerVersion(version=None, evidence="the command does not say which installation it starts")
-    return replace(found, program=program.path, program_problem=program.problem)
+    return replace(
+        found,
+        program=program.path,
+        program_problem=program.problem or found.program_problem,
+        program_write=program.write,
+        program_command=program.command or found.program_command,
+        program_doubt=program.doubt,
+    )
 
 
 def _program(registration: Registration, environment: Environment, machine: Machine) -> programs.Program:
@@ -118,7 +127,30 @@ def _by_program(path: Path, registration: Registration, environment: Environment
     if found.site is None:
         return ServerVersion(version=None, evidence=found.why or f"{path} does not tell where its packages are")
     script = _script_beside(path, found.python, module=module)
-    return _at(found.site, found.python, f"installed in {found.site}", machine, script=script)
+    told = _at(found.site, found.python, f"installed in {found.site}", machine, script=script)
+    certain = told.interpreter is not None and not told.interpreter.problem
+    if module and told.version is None and certain and not _more_places(found.site, environment):
+        said = f"{path} cannot start it: no CPersona is installed in {found.site}"
+        command = shlex.join((str(path), "-m", "pip", "install", "cpersona"))
+        return replace(told, program_problem=said, program_command=command)
+    return told
+
+
+def _more_places(site: Path, environment: Environment) -> bool:
+    """Whether that Python may find modules in other folders too, which were not looked at."""
+    if any(environment.values.get(name) for name in ("PYTHONPATH", "PYTHONHOME")):
+        return True
+    try:
+        for file in site.glob("*.pth"):
+            lines = file.read_text("utf-8", "replace").splitlines()
+            if any(line.strip() and not line.startswith(("#", "import ", "import\t")) for line in lines):
+                return True
+        settings = (site.parents[2] / "pyvenv.cfg").read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, IndexError):
+        return True
+    return re.search(r"^include-system-site-packages\s*=\s*true", settings, re.MULTILINE | re.IGNORECASE) is not None
 
 
 def _script_beside(path: Path, python: Path | None, *, module: bool) -> Path | None:

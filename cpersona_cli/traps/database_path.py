@@ -15,7 +15,7 @@ from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.text import plural, safe
 from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Severity, Target, Trap
 from cpersona_cli.traps.repairs import set_variable
-from cpersona_cli.traps.subject import prompted, server, unless_set_elsewhere
+from cpersona_cli.traps.subject import missing, prompted, server
 
 DB = "CPERSONA_DB_PATH"
 
@@ -152,8 +152,7 @@ def _unset(facts: Facts) -> Iterator[Finding]:
     fixed = bool(folder) and facts.machine.pure(folder).is_absolute()
     where = f"the fixed folder {folder}" if fixed else "whatever folder the client starts it in"
     finding = _finding(facts, target, text, f"{DB} is not set, so the server opens {DEFAULT_TEXT} below {where}")
-    finding = replace(finding, depends=unless_set_elsewhere(target))
-    yield _milder(finding) if fixed else finding
+    yield missing(_milder(finding) if fixed else finding, target)
 
 
 def _milder(finding: Finding) -> Finding:

@@ -11,7 +11,7 @@ from cpersona_cli.record import replace
 from cpersona_cli.text import nearest, safe
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap
 from cpersona_cli.traps.repairs import remove_variable, rename_variable, set_variable, set_variables
-from cpersona_cli.traps.subject import own, prompted, server, unless_set_elsewhere
+from cpersona_cli.traps.subject import missing, own, prompted, server
 
 MODE = "CPERSONA_EMBEDDING_MODE"
 URL = "CPERSONA_EMBEDDING_URL"
@@ -62,13 +62,14 @@ def _mode_none(facts: Facts) -> Iterator[Finding]:
     if mode(facts) != "none" or consent or _set_in_vain(facts):
         return
     repair = renamed(target, MODE) or set_variables(target.registration, {MODE: "http", URL: reference_url(target)})
-    yield Finding(
+    finding = Finding(
         about=MODE,
         place=found.place if found.given else target.registration.place,
         measured=f"{found.name}=none" if found.given else "no embedding mode is set, and the default is none",
         repair=repair,
-        depends="" if found.given else unless_set_elsewhere(target),
+        severity=Severity.HINT,
     )
+    yield finding if found.given else missing(finding, target)
 
 
 def _mode_unsupported(facts: Facts) -> Iterator[Finding]:
@@ -108,13 +109,13 @@ def _url_missing(facts: Facts) -> Iterator[Finding]:
         return
     other = facts.setting(API_URL)
     beside = f"; {other.name} is set, which http mode does not read" if other.given else ""
-    yield Finding(
+    finding = Finding(
         about=URL,
         place=found.place,
         measured=f"{found.name}=http and no URL{beside}",
         repair=renamed(target, URL) or _url_repair(target, found, other),
-        depends=unless_set_elsewhere(target),
     )
+    yield missing(finding, target)
 
 
 def _url_repair(target: Target, found: Effective, other: Effective) -> Repair:
@@ -148,14 +149,14 @@ def _url_without_mode(facts: Facts) -> Iterator[Finding]:
     wanted = "http" if vain.setting.name == URL else "api"
     written_none = "is none" if found.given else "is not set, so it is none"
     repair = None if found.given else renamed(target, MODE)
-    yield Finding(
+    finding = Finding(
         about=vain.setting.name,
         place=vain.place,
         measured=f"{vain.name} is set and {MODE} {written_none}",
         repair=repair or set_variable(target.registration, MODE, wanted, at=found.place if found.given else None),
         severity=Severity.WARNING if found.given else None,
-        depends="" if found.given else unless_set_elsewhere(target),
     )
+    yield finding if found.given else missing(finding, target)
 
 
 def _alias_too_old(facts: Facts) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from cpersona_cli.traps.address import REFERENCE_PORT, address, private, set_pat
 from cpersona_cli.traps.model import Facts, Finding, Needs, Severity, Trap
 from cpersona_cli.traps.names import API_URL, KEY, MODE, MODEL, URL, mode, renamed, shares_block
 from cpersona_cli.traps.repairs import remove_variable, rename_variable, set_variable, set_variables
-from cpersona_cli.traps.subject import own, server, unless_set_elsewhere, written
+from cpersona_cli.traps.subject import missing, own, server, written
 
 _OPENAI_KEY = "OPENAI_API_KEY"
 _INNER_SPACE = "contains a space"
@@ -103,13 +103,13 @@ def _key_missing(facts: Facts) -> Iterator[Finding]:
     if repair is None:
         local = where is not None and private(where.host)
         repair = set_variable(target.registration, KEY, "unused" if local else "<your API key>")
-    yield Finding(
+    finding = Finding(
         about=KEY,
         place=facts.setting(MODE).place,
         measured=f"the mode is api and {KEY} is empty{beside}",
         repair=repair,
-        depends=unless_set_elsewhere(target),
     )
+    yield missing(finding, target)
 
 
 def _key_unsendable(facts: Facts) -> Iterator[Finding]:

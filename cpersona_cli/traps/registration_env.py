@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 
 from cpersona_cli.install.clients import CLIENTS
@@ -11,6 +12,7 @@ from cpersona_cli.install.model import LaunchKind, Value
 from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.install.table import is_secret
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap, Uncheckable
+from cpersona_cli.traps.registration import restart
 from cpersona_cli.traps.repairs import set_variable
 
 _OURS = ("CPERSONA_", "EMBEDDING_")
@@ -36,23 +38,42 @@ _SYNTAX = {
 
 
 def _program(facts: Facts) -> Iterator[Finding]:
-    target = facts.target
-    problem = target.version.program_problem
-    if not problem:
+    version = facts.target.version
+    if not version.program_problem and not version.program_doubt:
         return
-    registration = target.registration
-    program = registration.launch.program or registration.command
-    lookup = f"where.exe {program}" if facts.machine.system == "windows" else f"command -v {program}"
+    registration = facts.target.registration
     yield Finding(
         about="command",
         place=registration.place,
-        measured=problem,
-        repair=Repair(
-            prose=f"in {registration.place}, write the absolute path of {program!r} as the command; this prints it:",
-            commands=(lookup,),
-            place=registration.place,
-        ),
+        measured=version.program_problem or version.program_doubt,
+        severity=None if version.program_problem else Severity.WARNING,
+        costs="" if version.program_problem else "another installation may be started than the one you mean, or none",
+        repair=_program_repair(facts),
     )
+
+
+def _program_repair(facts: Facts) -> Repair:
+    registration, version = facts.target.registration, facts.target.version
+    place, program = registration.place, registration.launch.program or registration.command
+    after = restart(registration)
+    if version.program_command:
+        return Repair(prose=f"run this{after}", commands=(version.program_command,), place=place)
+    if version.program_write and registration.command in {program, version.program_write}:
+        spelled = json.dumps(version.program_write, ensure_ascii=False)
+        toml = place.file is not None and place.file.suffix == ".toml"
+        edit = f"command = {spelled}" if toml else f'"command": {spelled}'
+        return Repair(prose=f"in {place}, change the command to this{after}", edit=edit, place=place)
+    if version.program_write:
+        said = f"in {place}, write {version.program_write} in place of {program!r}{after}"
+        return Repair(prose=said, place=place)
+    lookup = f"where.exe {program}" if facts.machine.system == "windows" else f"command -v {shlex.quote(program)}"
+    if version.program_doubt and not version.program_problem:
+        name = re.split(r"[/\\]", program)[-1]
+        manager = version.program_doubt.rpartition(" belongs to ")[2].partition(",")[0]
+        said = f"in {place}, write the path of the real program as the command{after}; this prints it:"
+        return Repair(prose=said, commands=(f"{manager} which {shlex.quote(name)}",), place=place)
+    said = f"install it, or in {place}, write its absolute path as the command{after}; this prints the path:"
+    return Repair(prose=said, commands=(lookup,), place=place)
 
 
 def _unexpanded(facts: Facts) -> Iterator[Finding]:
@@ -161,11 +182,13 @@ def _docker_interactive(facts: Facts) -> Iterator[Finding]:
     if launch.kind is not LaunchKind.DOCKER:
         raise SkipError("not started by docker run")
     if not launch.interactive and registration.transport == "stdio":
+        verb = next((word for word in launch.words if word in {"run", "exec", "start"}), "run")
         yield Finding(
             about="docker -i",
             place=registration.place,
-            measured="docker run without -i",
-            repair=Repair(prose=f'in {registration.place}, add to the arguments after "run"', edit='"-i",'),
+            measured=f"docker {verb} without -i",
+            expected=f"docker {verb} -i",
+            repair=Repair(prose=f'in {registration.place}, add to the arguments after "{verb}"', edit='"-i",'),
         )
 
 
@@ -180,9 +203,10 @@ def _docker_environment(facts: Facts) -> Iterator[Finding]:
             yield Finding(
                 about=variable.name,
                 place=variable.place,
-                measured=f"{variable.name} stands in the entry's environment, and docker run has no -e {variable.name}",
+                measured=f"{variable.name} stands in the entry's environment, and no -e {variable.name} hands it on",
                 repair=Repair(
-                    prose=f"in {registration.place}, add to the arguments before the image",
+                    prose=f"in {registration.place}, add to the arguments before the "
+                    + ("container's name" if launch.made_earlier else "image"),
                     edit=f'"-e", "{variable.name}",',
                     place=registration.place,
                 ),
@@ -194,6 +218,8 @@ def _docker_volume(facts: Facts) -> Iterator[Finding]:
     launch = target.registration.launch
     if launch.kind is not LaunchKind.DOCKER:
         raise SkipError("not started by docker run")
+    if launch.made_earlier:
+        raise SkipError("the container was made earlier, with its volumes")
     if not launch.mounts and target.database.path is None:
         inside = target.database.text
         folder = inside.rpartition("/")[0] or "/data"

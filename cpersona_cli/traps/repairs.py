@@ -43,11 +43,22 @@ _BY_SUFFIX = {
 
 
 def set_variable(registration: Registration, name: str, value: str, *, at: Place | None = None) -> Repair:
-    """Set ``name`` to ``value``: replace the text at ``at`` when it already stands in a file, else add it."""
+    """Set ``name`` to ``value``: replace the text at ``at`` when it already stands in a file, else add it.
+
+    Where it already stands in the entry's own environment, be it empty, it is replaced: a name given twice is no file
+    that a client reads.
+    """
+    at = at or _standing(registration, name)
     if at is None or at.file is None:
         return set_variables(registration, {name: value})
     edit = _spelled(_style(registration, (name,), at), name, value)
     return Repair(prose=f"in {_where(at)}, change to{_then(registration)}", edit=edit, place=at)
+
+
+def _standing(registration: Registration, name: str) -> Place | None:
+    """Where ``name`` stands in the entry's environment, if that is where it counts."""
+    found = [v.place for v in registration.variables if v.name == name and v.place.file is not None]
+    return found[-1] if found and _env_block_reaches(registration, (name,)) else None
 
 
 def set_variables(registration: Registration, values: Mapping[str, str]) -> Repair:
@@ -63,7 +74,9 @@ def set_variables(registration: Registration, values: Mapping[str, str]) -> Repa
     if style in {_Style.OPTION, _Style.WORD}:
         place, verb = registration.place, _in_arguments(registration)
     else:
+        standing = [name for name in values if _standing(registration, name)]
         verb = "add to its environment"
+        verb += f", in place of the {' and '.join(standing)} that stands there" if standing else ""
         edit = edit if registration.env_place else _new_block(registration, edit)
     return Repair(prose=f"in {_where(place)}, {verb}{_then(registration)}", edit=edit, place=place)
 

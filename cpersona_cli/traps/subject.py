@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cpersona_cli.install.effective import Effective
 from cpersona_cli.install.model import LaunchKind
-from cpersona_cli.traps.model import Facts, SkipError, Target
+from cpersona_cli.record import replace
+from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Severity, SkipError, Target
 
 _ELSEWHERE = {LaunchKind.REMOTE, LaunchKind.PROXY}
 _PROMPT = "${input:"
@@ -57,3 +58,17 @@ def unless_set_elsewhere(target: Target) -> str:
     if launch.kind is LaunchKind.UNKNOWN:
         return f"unless {launch.program or 'the command'} sets it"
     return f"unless it is set in what could not be told: {launch.unclear[0]}" if launch.unclear else ""
+
+
+def missing(finding: Finding, target: Target) -> Finding:
+    """A finding about a variable that is not set, as far as that can be known.
+
+    What a wrapper or a shell's start files may set after all is a warning and says so. Raises ``CannotTellError`` for
+    a container that was made earlier, whose variables are all unknown.
+    """
+    launch = target.registration.launch
+    if launch.made_earlier:
+        raise CannotTellError(f"{finding.about} is not in the command, and {launch.unclear[0]}")
+    condition = unless_set_elsewhere(target)
+    certain = not condition or target.environment.problems or finding.severity is not None
+    return replace(finding, depends=condition, severity=finding.severity if certain else Severity.WARNING)

@@ -32,13 +32,16 @@ def known(target: Target) -> str:
         return target.version.version
     if fetches_newest(target):
         raise SkipError("no release is here yet: the first start fetches the newest")
+    if target.registration.launch.kind is LaunchKind.REMOTE or not target.registration.command:
+        raise SkipError("the server runs elsewhere, so its release is not a matter of this entry")
     raise CannotTellError(f"{target.registration.label}: {target.version.evidence}")
 
 
 def fetches_newest(target: Target) -> bool:
     """Whether nothing is installed or cached yet, so that the first start takes the newest release there is."""
     version = target.version
-    return version.version is None and version.floating and target.registration.launch.kind is LaunchKind.UVX
+    runners = {LaunchKind.UVX, LaunchKind.PIPX}
+    return version.version is None and version.floating and target.registration.launch.kind in runners
 
 
 def _uv_tool(site: Path | None) -> bool:

@@ -38,7 +38,7 @@ def test_a_desktop_client_on_macos_does_not_search_where_the_shell_does(tmp_path
     told = found(where, "claude-desktop", "uvx")
     assert told.path is None
     assert "only this shell's PATH has it" in told.problem
-    assert f"Write the whole path: {uvx}" in told.problem
+    assert told.write == str(uvx)
     assert found(where, "codex", "uvx") == Program(uvx)
     assert found(where, "claude-desktop", str(uvx)) == Program(uvx)
 
@@ -54,7 +54,9 @@ def test_a_program_in_no_path_at_all(tmp_path: Path) -> None:
     where = machine(tmp_path, "darwin", env={"PATH": "/none"})
     assert "was not found" in found(where, "claude-desktop", "uvx").problem
     brew = executable(tmp_path / "opt/homebrew/bin/uvx")
-    assert f"in no folder of that PATH. Write the whole path: {brew}" in found(where, "claude-desktop", "uvx").problem
+    told = found(where, "claude-desktop", "uvx")
+    assert "in no folder of that PATH" in told.problem
+    assert told.write == str(brew)
 
 
 def test_a_login_shell_searches_the_shells_path(tmp_path: Path) -> None:
@@ -70,8 +72,10 @@ def test_files_that_may_not_be_executed(tmp_path: Path) -> None:
     plain = tmp_path / "uvx"
     plain.touch(0o644)
     where = replace(where, env={"PATH": f"bad\0:{'n' * 300}:{tmp_path}"})
-    assert f"chmod +x {plain}" in found(where, "codex", "uvx").problem
-    assert f"chmod +x {plain}" in found(where, "codex", str(plain)).problem
+    for word in ("uvx", str(plain)):
+        told = found(where, "codex", word)
+        assert "may not be executed" in told.problem
+        assert told.command == f"chmod +x {plain}"
 
 
 def test_paths_that_are_no_programs(tmp_path: Path) -> None:
@@ -81,7 +85,7 @@ def test_paths_that_are_no_programs(tmp_path: Path) -> None:
         str(tmp_path): "is a folder",
         str(tmp_path / "absent"): "does not exist",
         str(tmp_path / "link"): "a link to nothing",
-        "~/bin/cpersona": f"write {where.home}/bin/cpersona",
+        "~/bin/cpersona": "nothing expands the ~",
         "./bin/cpersona": "relative, and the folder",
         "${NONE}/cpersona": "cannot be told",
         "nul\0": "was not found",
@@ -100,13 +104,19 @@ def test_a_relative_program_starts_from_the_entrys_folder(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "folder", [".pyenv/shims", ".asdf/shims", ".local/share/mise/shims", ".nvm/versions/node/v20/bin"]
+    ("folder", "doubtful"),
+    [
+        (".pyenv/shims", True),
+        (".asdf/shims", True),
+        (".local/share/mise/shims", True),
+        (".nvm/versions/node/v20/bin", False),  # the folder of one version, not a stand-in
+    ],
 )
-def test_a_shim_is_named(tmp_path: Path, folder: str) -> None:
+def test_a_shim_can_be_started_and_is_doubted(tmp_path: Path, folder: str, *, doubtful: bool) -> None:
     shim = executable(tmp_path / "home" / folder / "cpersona")
     told = found(machine(tmp_path), "codex", str(shim))
-    assert told.path == shim
-    assert "chooses the real program" in told.problem
+    assert (told.path, told.problem) == (shim, "")
+    assert ("chooses the real program" in told.doubt) is doubtful
 
 
 def test_programs_of_another_system_are_not_looked_for(tmp_path: Path) -> None:

@@ -241,8 +241,27 @@ def test_what_stands_in_the_way_is_the_evidence(where: Machine, tmp_path: Path) 
     shim = script(tmp_path / ".pyenv/shims/cpersona", "#!/bin/bash")
     found = told(where, str(shim))
     assert "pyenv" in found.evidence
-    assert "pyenv" in found.program_problem
+    assert "pyenv" in found.program_doubt
+    assert not found.program_problem
     assert "does not say" in told(where, "uvx", "something-else").evidence
+
+
+def test_an_interpreter_without_the_package_cannot_start_the_server(where: Machine, tmp_path: Path) -> None:
+    """Only where nothing else can bring the package: no other folder, no system packages, no PYTHONPATH."""
+    site = venv(tmp_path / "bare", {"mcp": "1.26.0"})
+    python = f"{tmp_path}/bare/bin/python"
+    found = told(where, python, "-m", "cpersona")
+    assert found.program_problem == f"{python} cannot start it: no CPersona is installed in {site}"
+    assert found.program_command == f"{python} -m pip install cpersona"
+    assert not told(where, python, "-m", "cpersona", env={"PYTHONPATH": "/elsewhere"}).program_problem
+    (site / "more.pth").write_text("import os\n")
+    assert told(where, python, "-m", "cpersona").program_problem
+    (site / "more.pth").write_text("/elsewhere\n")
+    assert not told(where, python, "-m", "cpersona").program_problem
+    (site / "more.pth").unlink()
+    with (tmp_path / "bare/pyvenv.cfg").open("a") as stream:
+        stream.write("include-system-site-packages = true\n")
+    assert not told(where, python, "-m", "cpersona").program_problem
 
 
 def test_the_program_behind_a_shell_is_looked_for(where: Machine, tmp_path: Path) -> None:

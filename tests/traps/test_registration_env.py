@@ -23,15 +23,18 @@ def within(client: str, env: dict[str, str], shell: dict[str, str] | None = None
     return facts(env, client=client, machine=machine, **fields)  # type: ignore[arg-type]
 
 
-def program(problem: str, client: str = "claude-desktop", system: str = "linux") -> Facts:
+def program(problem: str = "", client: str = "claude-desktop", system: str = "linux", **more: str) -> Facts:
     machine = replace(MACHINE, system=system)
-    return retarget(facts(ENV, client=client, machine=machine), version=release(None, program_problem=problem))
+    found = release(None, program_problem=problem, **more)
+    return retarget(facts(ENV, client=client, machine=machine), version=found)
 
 
 def boxed(launch: Launch, env: dict[str, str] | None = None, **fields: object) -> Facts:
     return facts(env or {}, launch=launch, **fields)  # type: ignore[arg-type]
 
 
+#: ``docker exec -i memory cpersona``
+ENTERED = replace(docker(), image="", unclear=("the container memory was made earlier",))
 UNEXPANDED = "registration.unexpanded"
 INHERITED = "registration.not-inherited"
 TIMEOUT = "registration.startup-timeout"
@@ -42,8 +45,44 @@ CASES = (
         "registration.program-missing",
         "not on the desktop's PATH",
         program("uvx is on this shell's PATH only"),
-        says=("this shell's PATH only", "command -v uvx", "absolute path of 'uvx'"),
+        says=("this shell's PATH only", "command -v uvx", "absolute path as the command"),
         severity="fault",
+    ),
+    Graded(
+        "registration.program-missing",
+        "on another PATH",
+        program("not on the PATH", program_write="/home/u/.local/bin/uvx"),
+        says=('"command": "/home/u/.local/bin/uvx"', "restart Claude Desktop"),
+        severity="fault",
+    ),
+    Graded(
+        "registration.program-missing",
+        "on another PATH, TOML",
+        program("not on the PATH", client="codex", program_write="/home/u/.local/bin/uvx"),
+        says='command = "/home/u/.local/bin/uvx"',
+    ),
+    Graded(
+        "registration.program-missing",
+        "behind a shell",
+        retarget(
+            boxed(Launch(kind=LaunchKind.UVX, package="cpersona", program="uv", words=("sh", "-c", "uv"))),
+            version=release(None, program_problem="uv is not there", program_write="/opt/uv"),
+        ),
+        says="write /opt/uv in place of 'uv'",
+    ),
+    Graded(
+        "registration.program-missing",
+        "not executable",
+        program("it may not be executed", program_command="chmod +x /x/uvx"),
+        says=("run this", "chmod +x /x/uvx"),
+        severity="fault",
+    ),
+    Graded(
+        "registration.program-missing",
+        "a stand-in",
+        program(program_doubt="/home/u/.pyenv/shims/uvx belongs to pyenv, which chooses"),
+        says=("belongs to pyenv", "pyenv which uvx"),
+        severity="warning",
     ),
     Graded("registration.program-missing", "on Windows", program("no uvx", system="windows"), says="where.exe uvx"),
     Graded("registration.program-missing", "found", facts(ENV), "pass"),
@@ -136,15 +175,24 @@ CASES = (
         "pass",
     ),
     Graded("registration.docker-interactive", "without -i", boxed(docker(interactive=False)), severity="fault"),
+    Graded(
+        "registration.docker-interactive",
+        "exec without -i",
+        boxed(replace(ENTERED, interactive=False, words=("docker", "exec", "memory", "cpersona"))),
+        says=("docker exec without -i", 'after "exec"'),
+    ),
     Graded("registration.docker-interactive", "with -i", boxed(docker()), "pass"),
     Graded("registration.docker-interactive", "no container", facts(ENV), "skipped"),
     Graded(
         "registration.docker-environment",
         "stays outside",
         boxed(docker(), {**ENV, "OTHER": "x"}),
-        says=("docker run has no -e CPERSONA_DB_PATH", '"-e", "CPERSONA_DB_PATH",'),
+        says=("no -e CPERSONA_DB_PATH hands it on", "before the image", '"-e", "CPERSONA_DB_PATH",'),
         severity="fault",
         count=1,
+    ),
+    Graded(
+        "registration.docker-environment", "of a container made earlier", boxed(ENTERED, ENV), says="container's name"
     ),
     Graded("registration.docker-environment", "by name", boxed(docker(passed=("CPERSONA_DB_PATH",)), ENV), "pass"),
     Graded("registration.docker-environment", "by value", boxed(docker(ENV), ENV), "pass"),
@@ -156,6 +204,7 @@ CASES = (
         says=('"-v", "cpersona-data:/data",', "/data/c.db inside"),
         severity="fault",
     ),
+    Graded("registration.docker-volume", "made earlier", boxed(ENTERED), "skipped"),
     Graded(
         "registration.docker-volume",
         "one",

@@ -139,3 +139,13 @@ def test_a_name_that_is_no_word_gets_no_command_to_copy() -> None:
 def test_a_place_without_a_line_is_named_by_its_file() -> None:
     entry = registration({}, launch=UVX, env_place=Place(Path("/home/u/.claude.json")))
     assert set_variable(entry, "A", "1").prose.startswith("in /home/u/.claude.json, add")
+
+
+def test_a_variable_that_stands_there_is_replaced_and_not_given_twice() -> None:
+    """Also an empty one, or one that the client could not expand: the trap looks at what arrives, not at the file."""
+    entry = registration({"A": "", "B": "2"})
+    assert set_variable(entry, "A", "1").place == entry.variables[0].place
+    assert "in place of the A that stands there" in set_variables(entry, {"A": "1", "C": "3"}).prose
+    assert "in place" not in set_variables(entry, {"C": "3"}).prose
+    outside = registration({"A": ""}, launch=docker())
+    assert set_variable(outside, "A", "1").edit == '"-e", "A=1"'

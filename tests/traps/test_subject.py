@@ -6,8 +6,8 @@ from support.traps import MACHINE, UVX, docker, facts
 
 from cpersona_cli.install.model import Environment, Launch, LaunchKind
 from cpersona_cli.record import replace
-from cpersona_cli.traps.model import Facts, SkipError, Target
-from cpersona_cli.traps.subject import own, server, unless_set_elsewhere, written
+from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Repair, Severity, SkipError, Target
+from cpersona_cli.traps.subject import missing, own, server, unless_set_elsewhere, written
 
 
 def target(known: Facts) -> Target:
@@ -56,3 +56,22 @@ def test_what_else_may_set_a_variable() -> None:
     assert "compose.yaml is missing" in condition(replace(UVX, unclear=("compose.yaml is missing",)))
     assert "x.env: no such file" in condition(UVX, ("x.env: no such file",))
     assert Environment(base="none", values={}).problems == ()
+
+
+def test_what_may_be_set_elsewhere_is_missing_only_perhaps() -> None:
+    """A script that nobody read is no proof of a fault; a file that cannot be read is one."""
+    finding = Finding(about=URL, measured="not set", repair=Repair(prose="set it"))
+
+    def told(launch: Launch, problems: tuple[str, ...] = ()) -> Finding:
+        one = target(facts({}, launch=launch))
+        return missing(finding, replace(one, environment=replace(one.environment, problems=problems)))
+
+    assert (told(UVX).severity, told(UVX).depends) == (None, "")
+    perhaps = told(replace(UVX, wrapper="run.sh"))
+    assert (perhaps.severity, perhaps.depends) == (Severity.WARNING, "unless run.sh sets it")
+    assert told(UVX, ("x.env: no such file",)).severity is None
+    hint = missing(replace(finding, severity=Severity.HINT), target(facts({}, launch=replace(UVX, wrapper="run.sh"))))
+    assert hint.severity is Severity.HINT
+    entered = replace(docker(), image="", unclear=("the container memory was made earlier",))
+    with pytest.raises(CannotTellError, match=f"{URL} is not in the command, and the container memory"):
+        told(entered)

@@ -20,6 +20,7 @@ SCRIPT = Launch(kind=LaunchKind.SCRIPT, program="/venv/bin/cpersona", words=("/v
 DOCKER = Launch(
     kind=LaunchKind.DOCKER, program="docker", image="ghcr.io/x/cpersona:2.6.0", words=("docker",), inside="container"
 )
+PIPX = Launch(kind=LaunchKind.PIPX, package="cpersona", program="pipx", words=("pipx", "run", "cpersona"))
 TOOLS = Path("/home/u/.local/share/uv/tools/cpersona/lib/python3.12/site-packages")
 VENV = Path("/venv/lib/python3.12/site-packages")
 
@@ -77,6 +78,9 @@ CASES = (
     Graded(CACHED, "asks at every start", one("2.6.10", replace(UVX, fresh=True), floating=True), "pass"),
     Graded(CACHED, "nothing cached yet", one(None, floating=True), "skipped"),
     Graded(CACHED, "cannot be told", one(None), "unknown"),
+    Graded(BROKEN, "an address", one(None, Launch(kind=LaunchKind.REMOTE, url="http://h:8402/mcp")), "skipped"),
+    Graded(BROKEN, "pipx takes the newest", one(None, PIPX, floating=True), "skipped"),
+    Graded(BROKEN, "pipx holds several", one(None, PIPX), "unknown"),
     Graded(CACHED, "not uvx", one("2.6.10", SCRIPT), "skipped"),
     Graded(CACHED, "an installed tool is another trap's", one("2.6.10", floating=True, site=TOOLS), "pass"),
     Graded("version.tool-wins", "old", one("2.6.10", site=TOOLS), says="uv tool upgrade cpersona", severity="hint"),
