@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 FOREIGN_LIMIT = 300
 
 # C0 and C1 controls, bidirectional marks, and separators that some terminals treat as a line end.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 # A user name and password in an address so malformed that its parts cannot be told by the rules.
 _USERINFO = re.compile(r"^((?:[^/@]*?/{1,3})?)[^/]*@")

@@ -7,6 +7,7 @@ phase, a body that is streamed and capped after decompression, and no texts answ
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import ssl
@@ -48,11 +49,21 @@ class _Progress:
 
     phase: Phase = Phase.CONNECTION
     body: bytearray = field(default_factory=bytearray, repr=False)
+    bare: object = None
 
-    async def trace(self, event: str, info: Mapping[str, object]) -> None:  # noqa: ARG002 - the library's signature
+    async def trace(self, event: str, info: Mapping[str, object]) -> None:
         step, state = event.split(".")[1:3]
         if state == "started" and self.phase is not Phase.BODY:
             self.phase = _STEPS.get(step, self.phase)
+        elif step == "connect_tcp" and state == "complete":
+            self.bare = info["return_value"]
+
+    async def close_bare(self) -> None:
+        """Close a connection that was given up during its handshake, which the library leaves open."""
+        close = getattr(self.bare, "aclose", None)
+        if self.phase is Phase.HANDSHAKE and close is not None:
+            with contextlib.suppress(Exception):
+                await close()
 
 
 class Client:
@@ -149,7 +160,11 @@ class Client:
             headers=self._headers(),
             extensions={"trace": progress.trace},
         )
-        response = await self._http.send(request, stream=True)
+        try:
+            response = await self._http.send(request, stream=True)
+        except BaseException:
+            await progress.close_bare()
+            raise
         try:
             progress.phase = Phase.BODY
             # of an error reply only the sentence is wanted

@@ -111,7 +111,7 @@ def _secure(links: list[BaseException], where: _Where) -> Failure | None:
     if where.phase in {Phase.ANSWER, Phase.BODY} and not isinstance(refused, ssl.SSLCertVerificationError):
         # the secure connection stood already, and broke
         return Failure(Kind.DISCONNECTED, type(refused).__name__)
-    verdict = getattr(refused, "verify_message", "") or refused.reason or type(refused).__name__
+    verdict = getattr(refused, "verify_message", "") or getattr(refused, "reason", "") or type(refused).__name__
     return Failure(Kind.TLS, str(verdict))
 
 
@@ -129,6 +129,8 @@ def _timeouts(links: list[BaseException], where: _Where) -> Failure | None:
     late = _first(links, httpx.TimeoutException, TimeoutError)
     if late is None:
         return None
+    if isinstance(late, httpx.PoolTimeout):
+        return Failure(Kind.TIMEOUT, "PoolTimeout")
     if isinstance(late, httpx.ConnectTimeout) and where.phase is not Phase.HANDSHAKE:
         return Failure(Kind.PROXY if where.proxied else Kind.CONNECT_TIMEOUT, "ConnectTimeout")
     return _overdue(where, "ETIMEDOUT" if getattr(late, "errno", None) == errno.ETIMEDOUT else type(late).__name__)
@@ -143,7 +145,7 @@ def _connection(links: list[BaseException], where: _Where) -> Failure | None:
     if any(isinstance(link, httpx.DecodingError) for link in links):
         return Failure(Kind.NOT_HTTP, "DecodingError")
     if any(isinstance(link, httpx.RemoteProtocolError) for link in links):
-        return _protocol(links, where)
+        return _protocol(links)
     broken = _first(links, httpx.NetworkError, ConnectionError)
     if broken is not None:
         name = errno.errorcode.get(numbers[0], "") if numbers else ""
@@ -162,11 +164,11 @@ def _connect(numbers: list[int], where: _Where) -> Failure:
     return Failure(Kind.UNROUTABLE, name)
 
 
-def _protocol(links: list[BaseException], where: _Where) -> Failure:
-    # h11 stands in the chain when bytes arrived that break the protocol, or when they ended too early; a server that
-    # closes without any byte is httpcore's own remark
-    framing = any(type(link).__module__.startswith("h11") for link in links)
-    if where.phase is Phase.BODY or not framing:
+def _protocol(links: list[BaseException]) -> Failure:
+    # h11 stands in the chain when bytes broke the protocol, or when a body ended too early, which only its text tells
+    # apart; a server that closes without any byte is httpcore's own remark
+    framing = [link for link in links if type(link).__module__.startswith("h11")]
+    if not framing or any("closed connection" in words(link) for link in framing):
         return Failure(Kind.DISCONNECTED, "RemoteProtocolError")
     return Failure(Kind.NOT_HTTP, "RemoteProtocolError")
 

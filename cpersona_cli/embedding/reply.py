@@ -103,7 +103,7 @@ _WORDINGS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
             Kind.MODEL_NOT_FOUND,
             (
                 r"\bmodel\b.{0,80}(?:not found|does not exist|not exist|is not (?:a )?valid|\bis unknown)"
-                r"|(?:invalid|unknown|no such) model|provide a model|model is required|missing model"
+                r"|(?:invalid|unknown|no such) model|not a valid model|provide a model|model is required|missing model"
             ),
         ),
         (Kind.QUOTA, r"insufficient (?:quota|credit|balance|funds)"),

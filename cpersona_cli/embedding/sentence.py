@@ -32,6 +32,8 @@ _NEAR_JSON = re.compile(r"""['"](?:message|error|detail|msg)['"]\s*:\s*(?P<quote
 _STRUCTURE = re.compile(
     r"""['"]\s*:\s*(?:["'{\[\d-]|[Nn](?:ull|one)\b|[Tt]rue\b|[Ff]alse\b)|\bTraceback\b|\bat 0x[0-9a-f]+|\\["']"""
 )
+# One word alone, such as `unauthorized`, where there is no sentence.
+_WORD = re.compile(r"(?!(?:null|none|true|false|undefined)\b)[A-Za-z][a-z]{3,}[.!]?", re.IGNORECASE)
 _PRINTED_MARKS = "{}[]\\|=<>"
 # Scripts that put no spaces between words.
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -66,7 +68,7 @@ def read_error(body: bytes, content_type: str = "") -> ErrorInfo:
         return ErrorInfo(message=title if _is_plain(title) else "", codes=(), form="html", raw=title)
     candidates = list(_candidates(text if document is None else document, 0))
     readable = [pair for pair in candidates if _is_sentence(pair[1])]
-    readable = readable or [pair for pair in candidates if re.fullmatch(r"[A-Za-z][a-z]{3,}[.!]?", pair[1])]
+    readable = readable or [pair for pair in candidates if _WORD.fullmatch(pair[1])]
     # the deepest level wins; on one level the first
     message = max(readable, key=lambda pair: pair[0])[1] if readable else ""
     raw = message or " ".join(candidate for _, candidate in candidates)[:2000]
@@ -86,17 +88,21 @@ def quotable(message: str, secrets: Iterable[str] = ()) -> str:
 
 
 def _without_pieces(text: str, secrets: tuple[str, ...], piece: int = 8) -> str:
-    """``text`` with every word masked that holds ``piece`` characters of a secret in a row."""
+    """``text`` with the words masked that hold ``piece`` characters of a secret in a row."""
     pieces = {secret[at : at + piece] for secret in secrets for at in range(len(secret) - piece + 1)}
-    if not pieces:
-        return text
-
-    def masked(match: re.Match[str]) -> str:
-        word = match.group()
-        held = any(word[at : at + piece] in pieces for at in range(len(word) - piece + 1))
-        return "[…]" if held else word
-
-    return re.sub(r"\S+", masked, text)
+    starts = [at for at in range(len(text) - piece + 1) if text[at : at + piece] in pieces] if pieces else []
+    shown, end = [], 0
+    for at in starts:
+        if at + piece <= end:
+            continue
+        begin = max(end, text.rfind(" ", 0, at) + 1)
+        shown.append(text[end:begin])
+        if begin > end or not end:
+            shown.append("[…]")
+        end = at + piece
+        while end < len(text) and not text[end].isspace():
+            end += 1
+    return "".join([*shown, text[end:]])
 
 
 def _decoded(body: bytes) -> str:

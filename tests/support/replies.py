@@ -118,7 +118,10 @@ def serve(script: Script, *, tls: bool = False, whole: bool = True) -> Iterator[
             except OSError:
                 return
             thread = threading.Thread(
-                target=_talk, args=(connection, script, server, over, context, whole), daemon=True
+                target=_talk,
+                args=(connection, script, server),
+                kwargs={"over": over, "tls": context, "whole": whole},
+                daemon=True,
             )
             threads.append(thread)
             thread.start()
