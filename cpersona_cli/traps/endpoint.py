@@ -185,7 +185,7 @@ def _solve(subject: Subject, solution: Solution) -> Repair:
         values[API_URL if solution.mode == Mode.API else URL] = bare_url(solution.url)
     if solution.model:
         values[MODEL] = solution.model
-    if solution.key:
+    if solution.key and not _given(subject, KEY):
         values[KEY] = "any-text"
     kept = "" if bare_url(solution.url) == solution.url else "keep the user name and what follows “?” as they are; "
     return _set(subject, values, f"a call with these settings was answered; {kept}")
@@ -204,10 +204,12 @@ def _set(subject: Subject, values: Mapping[str, str], why: str = "") -> Repair:
         repair = set_variable(target.registration, name, value, at=at)
     else:
         repair = set_variables(target.registration, values)
-        written = [n for n in values if n in target.settings and target.settings[n].text is not None]
-        if written:
-            why = f"{why}replace what is set of {', '.join(written)}; "
     return Repair(prose=f"{why}{repair.prose}", commands=repair.commands, edit=repair.edit, place=repair.place)
+
+
+def _given(subject: Subject, name: str) -> bool:
+    """Whether the registration sets ``name`` to anything."""
+    return subject.target is not None and subject.target.settings[name].given
 
 
 def _auth(subject: Subject, name: str) -> Repair:
