@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cpersona_cli import __version__
 from cpersona_cli.commands.errors import CommandError, UsageError
-from cpersona_cli.commands.process import NAME, TerminatedError, crash, prepare
+from cpersona_cli.commands.process import NAME, TerminatedError, crash, impatient, prepare
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.text import nearest, safe
 from cpersona_cli.words import COMMANDS, PLANNED
@@ -33,16 +33,18 @@ HELP = """Operator toolkit for CPersona, the MCP memory server.
   cpersona-cli --version               which release is this?
 """
 
+#: Options with one value, and a value that must not be lost.
+_ONCE = ("--db", "--url", "--config", "--waivers", "--write-waivers")
+
+_ASKED_FOR_HELP = {"-h", "--help"}
+
 
 def main(argv: Sequence[str]) -> int:
     """Run one command line; it ends in one report, also when it goes wrong. Reads no stdin, raises nothing."""
-    prepare()
-    if argv and argv[0] == "--version":
-        with suppress(AttributeError, OSError, ValueError):  # nobody is there to read it
-            sys.stdout.write(f"{NAME} {__version__}\n")
-            sys.stdout.flush()
-        return Exit.OK
     try:
+        prepare()
+        if argv and argv[0] == "--version":
+            return _version()
         job = _parse(argv)
         if isinstance(job, int):
             return job
@@ -50,12 +52,40 @@ def main(argv: Sequence[str]) -> int:
 
         return int(emit(_run(job, argv), job.output))
     except SystemExit as ended:  # the parser has answered: a completion, or help to a reader that went away
-        reader_left = bool({"-h", "--help"} & set(argv))
+        reader_left = bool(_ASKED_FOR_HELP & set(argv))
         return ended.code if isinstance(ended.code, int) and not reader_left else Exit.OK
     except BaseException as error:  # noqa: BLE001 - the last place where a failure can become a sentence
         from cpersona_cli.report.output import emit, wanted  # noqa: PLC0415
 
-        return int(emit(_failure(error, argv), wanted(argv, os.environ)))
+        return int(emit(_failure(error, argv), wanted(argv, os.environ, _configured_format(argv))))
+
+
+def _version() -> Exit:
+    try:
+        sys.stdout.write(f"{NAME} {__version__}\n")
+        sys.stdout.flush()
+    except (AttributeError, BrokenPipeError, ValueError):  # nobody is there to read it
+        pass
+    except OSError as error:
+        raise _unwritable(error) from error
+    return Exit.OK
+
+
+def _unwritable(error: OSError) -> CommandError:
+    """What to say of an answer that could not be written. Nothing of it stays behind to fail once more at the end."""
+    from cpersona_cli.report.output import silence  # noqa: PLC0415
+
+    silence(sys.stdout)
+    return CommandError(f"cannot write the answer: {error.strerror}")
+
+
+def _configured_format(argv: Sequence[str]) -> str:
+    """The format that a configuration file asks for, as far as that can be told on the way out."""
+    with suppress(Exception):
+        from cpersona_cli.commands.preferences import format_in_file  # noqa: PLC0415
+
+        return format_in_file(argv, os.environ)
+    return ""
 
 
 def _run(job: Job, argv: Sequence[str]) -> Report:
@@ -76,6 +106,7 @@ def _parse(argv: Sequence[str]) -> Job | int:
         near = nearest(word, (*COMMANDS, *PLANNED))
         hint = f"did you mean {near}?" if near else f"there are {', '.join(COMMANDS)}"
         raise UsageError(f"no such command: {safe(word, 60)}; {hint}")
+    _refuse_repeated(argv)
     import typer  # noqa: PLC0415
 
     # Base of all that the option parser complains with; typer does not export it, and brings its own click since 0.26.
@@ -87,7 +118,21 @@ def _parse(argv: Sequence[str]) -> Job | int:
     except parser_error as error:
         sentence = safe(str(getattr(error, "format_message", error.__str__)())).rstrip(".")
         raise UsageError(sentence[:1].lower() + sentence[1:]) from error
+    except OSError as error:
+        if not _ASKED_FOR_HELP & set(argv):
+            raise
+        raise _unwritable(error) from error
+    if result == Exit.INTERRUPTED:  # the parser makes a number of it
+        raise KeyboardInterrupt
     return Exit.OK if result is None else result
+
+
+def _refuse_repeated(argv: Sequence[str]) -> None:
+    """The parser keeps the last of several values; what the others name would silently not be looked at."""
+    words = [word.partition("=")[0] for word in argv[: argv.index("--") if "--" in argv else len(argv)]]
+    for option in _ONCE:
+        if words.count(option) > 1:
+            raise UsageError(f"{option} is given {words.count(option)} times, and one run takes one")
 
 
 def _application() -> typer.Typer:
@@ -119,8 +164,10 @@ def _failure(error: BaseException, argv: Sequence[str]) -> Report:
         case ToolFileError():
             sentence, code = str(error), Exit.USAGE
         case KeyboardInterrupt():
+            impatient()
             sentence, code = "interrupted; nothing was changed", Exit.INTERRUPTED
         case TerminatedError():
+            impatient()
             sentence, code = "terminated; nothing was changed", Exit.TERMINATED
         case _:
             sentence, code = crash(error), Exit.NO_VERDICT

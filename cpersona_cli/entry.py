@@ -18,9 +18,15 @@ _OPTIONS = ("-h", "--help", "--version")
 
 def tool() -> NoReturn:
     """Script ``cpersona-cli``: run this tool with the process's arguments and exit with the report's code."""
-    from cpersona_cli.app import main  # noqa: PLC0415 - the server's path must not pay for the application
+    try:
+        from cpersona_cli.app import main  # noqa: PLC0415 - the server's path must not pay for the application
+        from cpersona_cli.commands.process import delivered  # noqa: PLC0415
 
-    sys.exit(main(sys.argv[1:]))
+        code = main(sys.argv[1:])
+        delivered()
+    except KeyboardInterrupt:  # before there was anything to report with
+        code = 130
+    sys.exit(code)
 
 
 def dispatch() -> NoReturn:

@@ -34,10 +34,11 @@ def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def _same_handler() -> object:
-    """Leave this process's handler of SIGTERM as it was."""
-    before = signal.getsignal(signal.SIGTERM)
+    """Leave this process's handlers as they were."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 pytestmark = pytest.mark.usefixtures("_same_handler")
@@ -184,6 +185,108 @@ def test_signals(number: int, code: int) -> None:
     assert process.returncode == code
     assert document(out)["exit_code"] == code
     assert errors == ""
+
+
+def test_an_interruption_while_the_words_are_parsed_is_a_document_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def settle(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(options, "settle", settle)
+    assert app.main(["doctor", "--json"]) == 130
+    assert document(capsys.readouterr().out)["exit_code"] == 130
+
+
+SLOW_READER = """
+import os, sys, time
+from cpersona_cli import app
+from cpersona_cli.commands.options import Job
+from cpersona_cli.report.model import Report
+from cpersona_cli.report.output import Output
+
+report = Report(command="doctor", notes=["x" * 100] * 10_000)
+app._parse = lambda _argv: Job(Output(format="json"), lambda: report)
+sys.exit(app.main(["doctor"]))
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_half_a_document_is_not_followed_by_another(number: int, code: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", SLOW_READER], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        out = child.stdout.read(1)  # it is writing, and the pipe is too small for all of it
+        child.send_signal(number)
+        out += child.stdout.read()
+        assert b"nothing was changed" in child.stderr.read()
+    assert child.returncode == code
+    assert out.count(b'"schema"') == 1
+
+
+STUBBORN = """
+import signal, sys, time
+from cpersona_cli import app
+from cpersona_cli.commands.options import Job
+from cpersona_cli.report import output
+
+def run():
+    signal.raise_signal(signal.SIGINT)
+
+def write(stream, rendered):
+    print("answering", file=sys.stderr, flush=True)
+    time.sleep(60)
+
+output._write = write
+app._parse = lambda _argv: Job(output.Output(format="json"), run)
+sys.exit(app.main(["doctor"]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_it_at_once(number: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", STUBBORN], stderr=subprocess.PIPE, text=True) as child:
+        assert child.stderr is not None
+        assert child.stderr.readline() == "answering\n"
+        child.send_signal(number)
+        assert child.stderr.read() == ""
+    assert child.returncode == -number
+
+
+ENDING = """
+import atexit, signal, sys
+from cpersona_cli import entry
+
+atexit.register(lambda: [signal.raise_signal(n) for n in (signal.SIGINT, signal.SIGTERM)])
+sys.argv = ["cpersona-cli", "traps", "explain", "names.url-missing", "--json"]
+entry.tool()
+"""
+
+
+def test_a_signal_after_the_result_does_not_contradict_it() -> None:
+    answer = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert document(answer.stdout)["exit_code"] == 0
+
+
+def test_an_interruption_before_there_is_anything_to_report_with() -> None:
+    code = (
+        "import signal, sys; from cpersona_cli import entry, app; sys.argv = ['cpersona-cli', 'doctor']\n"
+        "def main(_argv): signal.raise_signal(signal.SIGINT)\n"
+        "app.main = main; entry.tool()"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stdout, answer.stderr) == (130, "", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["doctor", "-h"], ["traps", "--help"]], ids=" ".join)
+def test_an_answer_that_a_full_disk_refuses(words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        answer = subprocess.run([SCRIPT, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert answer.returncode == 3
+    assert "cannot write the answer: No space left on device" in answer.stderr
+    assert "bug" not in answer.stderr
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)], ids=str)

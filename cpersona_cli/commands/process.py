@@ -35,6 +35,24 @@ def prepare() -> None:
         signal.signal(signal.SIGTERM, _terminate)
 
 
+def impatient() -> None:
+    """Let a second SIGINT or SIGTERM end the process at once: the first is being answered."""
+    _on_signals("SIG_DFL")
+
+
+def delivered() -> None:
+    """The result is out. A signal that comes while the interpreter ends must not change the exit code it states."""
+    _on_signals("SIG_IGN")
+
+
+def _on_signals(handler: str) -> None:
+    import signal  # noqa: PLC0415
+
+    with suppress(ValueError):  # not the main thread
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.Handlers[handler])
+
+
 def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
     raise TerminatedError
 

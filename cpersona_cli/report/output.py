@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,9 @@ FORMATS: Mapping[str, Renderer] = {"text": text.render, "json": json.render}
 
 #: What a file's name says about its format when ``--output`` names none.
 _SUFFIXES = {".json": "json", ".txt": "text"}
+
+#: ``-f json``, ``-fjson``, ``-qvfjson``.
+_SHORT_FORMAT = re.compile("-[qv]*f(.*)")
 
 _WIDTH = 80  # columns where there is no terminal
 
@@ -85,24 +89,37 @@ def _check_writable(path: Path, spec: str) -> None:
             reason = f"there is no folder {path.parent}"
         elif not os.access(path if path.exists() else path.parent, os.W_OK):
             reason = "permission denied"
+        elif path.is_file() and _is_database(path):
+            reason = "that is a database"
     except (OSError, ValueError) as error:
         reason = _why(error)
     if reason:
         raise OutputError(f"cannot write --output {safe(spec)}: {safe(reason)}")
 
 
-def wanted(argv: Sequence[str], env: Mapping[str, str]) -> Output:
-    """What the command line seems to ask for, told without parsing it: for errors met before or while parsing."""
-    name = env.get("CPERSONA_CLI_FORMAT", "")
-    if "--json" in argv[: argv.index("--") if "--" in argv else len(argv)]:
-        return Output(format="json")
-    for word, following in zip(argv, [*argv[1:], ""], strict=False):
-        if word == "--":
-            break
-        if word in {"--format", "-f"}:
-            name = following
-        elif word.startswith("--format="):
-            name = word.removeprefix("--format=")
+def _is_database(path: Path) -> bool:
+    """Whether a report would overwrite what somebody meant to have examined."""
+    from cpersona_cli.store.header import head_of  # noqa: PLC0415 - only where a file is in the way
+    from cpersona_cli.store.kinds import MAGIC  # noqa: PLC0415
+
+    return head_of(path, len(MAGIC)) == MAGIC
+
+
+def wanted(argv: Sequence[str], env: Mapping[str, str], configured: str = "") -> Output:
+    """What the command line seems to ask for, told without parsing it: for errors met before or while parsing.
+
+    ``configured`` is the format of the configuration file, which counts where nothing else is said.
+    """
+    name = env.get("CPERSONA_CLI_FORMAT") or configured
+    words = argv[: argv.index("--") if "--" in argv else len(argv)]
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        option, equals, value = word.partition("=")
+        if option == "--json":
+            return Output(format="json")
+        if option == "--format":
+            name = value if equals else following
+        elif short := _SHORT_FORMAT.fullmatch(word):
+            name = short[1] or following
     return Output(format=name if name in FORMATS else "text")
 
 
@@ -171,16 +188,19 @@ def _write(stream: TextIO | None, rendered: str) -> str:
         stream.write(rendered)
         stream.flush()
     except BrokenPipeError:
-        _silence(stream)
+        silence(stream)
     except OSError as error:
-        _silence(stream)
+        silence(stream)
         return _why(error)
     except ValueError:  # closed
         return ""
+    except BaseException:  # interrupted while somebody reads slowly: half a document must not be followed by another
+        silence(stream)
+        raise
     return ""
 
 
-def _silence(stream: TextIO) -> None:
+def silence(stream: TextIO) -> None:
     """Send what is left in the stream's buffer nowhere, so that the interpreter's last flush cannot fail."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)

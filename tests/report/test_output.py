@@ -124,6 +124,12 @@ def test_one_file_cannot_hold_two_formats(tmp_path: Path, monkeypatch: pytest.Mo
         (["doctor", "--format", "json"], {}, "json"),
         (["doctor", "-f", "json"], {}, "json"),
         (["doctor", "--format=json"], {}, "json"),
+        (["doctor", "--json=yes"], {}, "json"),
+        (["doctor", "-fjson"], {}, "json"),
+        (["doctor", "-qvfjson"], {}, "json"),
+        (["doctor", "-qf", "json"], {}, "json"),
+        (["doctor", "-of", "json"], {}, "text"),
+        (["doctor", "--jsonl"], {}, "text"),
         (["doctor", "--format"], {}, "text"),
         (["doctor", "--format=xml"], {}, "text"),
         (["doctor", "--", "--json"], {}, "text"),
@@ -133,6 +139,21 @@ def test_one_file_cannot_hold_two_formats(tmp_path: Path, monkeypatch: pytest.Mo
 )
 def test_the_form_of_an_error_is_told_from_the_words(argv: list[str], env: dict[str, str], name: str) -> None:
     assert wanted(argv, env).format == name
+
+
+def test_the_configured_form_counts_where_nothing_else_is_said() -> None:
+    assert wanted(["doctor"], {}, "json").format == "json"
+    assert wanted(["doctor", "-f", "text"], {}, "json").format == "text"
+    assert wanted(["doctor"], {"CPERSONA_CLI_FORMAT": "text"}, "json").format == "text"
+
+
+def test_no_report_replaces_a_database(tmp_path: Path) -> None:
+    file = tmp_path / "memory.db"
+    file.write_bytes(b"SQLite format 3\0" + bytes(4080))
+    with pytest.raises(OutputError, match="that is a database"):
+        parse_outputs([f"json:{file}"], "text")
+    file.write_text("cpersona-cli doctor ...")
+    assert parse_outputs([f"json:{file}"], "text") == (("json", file),)
 
 
 class Terminal(io.StringIO):
