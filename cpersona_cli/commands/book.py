@@ -32,8 +32,8 @@ def _one_of(option: str, value: str | None, choices: Sequence[str]) -> Sequence[
     if value in choices:
         return [value]
     near = nearest(value, choices)
-    hint = f"did you mean {near}? " if near else ""
-    raise UsageError(f"there is no {option} {safe(value, 60)!r}; {hint}Known are {', '.join(choices)}.")
+    hint = f"; did you mean {near}?" if near else ""
+    raise UsageError(f"there is no {option} {safe(value, 60)!r}{hint} (known: {', '.join(choices)})")
 
 
 def explained(name: str) -> Report:

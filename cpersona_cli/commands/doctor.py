@@ -28,12 +28,17 @@ Nothing is changed anywhere. Exit codes: 0 pass, 1 fault, 2 usage, 3 no verdict 
 """
 
 Only = Annotated[
-    list[str] | None, typer.Option("--only", metavar="ID|GROUP", help="Make only these checks; commas are fine.")
+    list[str] | None,
+    typer.Option("--only", parser=options.word, metavar="ID|GROUP", help="Make only these checks; commas are fine."),
 ]
 Skip = Annotated[
-    list[str] | None, typer.Option("--skip", metavar="ID|GROUP", help="Leave these checks out; commas are fine.")
+    list[str] | None,
+    typer.Option("--skip", parser=options.word, metavar="ID|GROUP", help="Leave these checks out; commas are fine."),
 ]
-Require = Annotated[list[str] | None, typer.Option("--require", metavar="ID", help="Exit 3 if this check did not run.")]
+Require = Annotated[
+    list[str] | None,
+    typer.Option("--require", parser=options.word, metavar="ID", help="Exit 3 if this check did not run."),
+]
 FailOn = Annotated[
     str | None,
     typer.Option("--fail-on", metavar="fault|warning|hint|never", help="The mildest finding that gives exit 1."),
@@ -41,9 +46,14 @@ FailOn = Annotated[
 Offline = Annotated[bool | None, typer.Option("--offline/--online", help="Contact nothing over the network.")]
 Pre = Annotated[bool, typer.Option("--pre", help="Before the first start: no database yet is fine.")]
 Timeout = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", help="Seconds for the whole run (20).")]
-Waivers = Annotated[Path | None, typer.Option("--waivers", metavar="FILE", help="Findings to live with, and why.")]
+Waivers = Annotated[
+    Path | None, typer.Option("--waivers", parser=options.file, metavar="FILE", help="Findings to live with, and why.")
+]
 WriteWaivers = Annotated[
-    Path | None, typer.Option("--write-waivers", metavar="FILE", help="Write what was found as a new waivers file.")
+    Path | None,
+    typer.Option(
+        "--write-waivers", parser=options.file, metavar="FILE", help="Write what was found as a new waivers file."
+    ),
 ]
 
 

@@ -17,17 +17,35 @@ if TYPE_CHECKING:
     from cpersona_cli.report.model import Report
     from cpersona_cli.report.output import Color, Output
 
+
+def word(text: str) -> str:
+    """A value that says something. An empty one is a variable that was not set, and must not choose everything."""
+    if not text.strip(" ,"):
+        raise typer.BadParameter("it is empty; is a variable not set?")
+    return text
+
+
+def file(text: str) -> Path:
+    """A path as it was written; whether it can be read is for those who read it to say."""
+    return Path(word(text))
+
+
 Clients = Annotated[
     list[str] | None,
-    typer.Option("--client", metavar="NAME", help="Registrations of this client, such as claude-code; a wrong name lists them all."),
+    typer.Option(
+        "--client",
+        parser=word,
+        metavar="NAME",
+        help="Registrations of this client, such as claude-code; a wrong name lists them all.",
+    ),
 ]
 Registrations = Annotated[
     list[str] | None,
-    typer.Option("--registration", metavar="FILE[:NAME]", help="Registrations in this file."),
+    typer.Option("--registration", parser=word, metavar="FILE[:NAME]", help="Registrations in this file."),
 ]
 Env = Annotated[bool, typer.Option("--env", help="This process's environment, for CI and containers.")]
-Db = Annotated[Path | None, typer.Option("--db", metavar="PATH", help="This database file.")]
-Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings of this tool.")]
+Db = Annotated[Path | None, typer.Option("--db", parser=file, metavar="PATH", help="This database file.")]
+Config = Annotated[Path | None, typer.Option("--config", parser=file, metavar="FILE", help="Settings of this tool.")]
 Format = Annotated[
     str | None,
     typer.Option("--format", "-f", metavar="text|json", help="Form of the result."),
@@ -35,10 +53,12 @@ Format = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
 Files = Annotated[
     list[str] | None,
-    typer.Option("--output", "-o", metavar="[FORMAT:]FILE", help="Write the result here too; repeatable."),
+    typer.Option("--output", "-o", parser=word, metavar="[FORMAT:]FILE", help="Write the result here too; repeatable."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the last line.")]
-Verbose = Annotated[int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Also settings and sources.")]
+Verbose = Annotated[
+    int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Also settings and sources.")
+]
 Colors = Annotated[
     str | None,
     typer.Option("--color", metavar="auto|always|never", help="Colours in text."),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -90,10 +91,9 @@ def resolve(flags: Mapping[str, object], env: Mapping[str, str], config: Path | 
     ``config`` is the file named on the command line; else ``CPERSONA_CLI_CONFIG``, else ``config.toml`` in the
     platform's folder, which need not exist. Raises ``UsageError`` or ``ToolFileError``.
     """
-    file = _file(config, env)
+    file, notes = _file(config, env)
     chosen = {preference.name: _choose(preference, flags, env, file) for preference in PREFERENCES}
     known = [*(preference.variable for preference in PREFERENCES), *_OTHERS]
-    notes = []
     for name in sorted(env):
         if name.startswith(PREFIX) and name not in known:
             near = nearest(name, known)
@@ -101,14 +101,36 @@ def resolve(flags: Mapping[str, object], env: Mapping[str, str], config: Path | 
     return Preferences(chosen=chosen, file=file.path if file else None, notes=tuple(notes))
 
 
-def _file(config: Path | None, env: Mapping[str, str]) -> ToolFile | None:
-    named = config or (Path(env["CPERSONA_CLI_CONFIG"]) if env.get("CPERSONA_CLI_CONFIG") else None)
-    path = named or default_path()
-    if named is None and not path.exists():
-        return None
+def _file(config: Path | None, env: Mapping[str, str]) -> tuple[ToolFile | None, list[str]]:
+    """The file in force, and what is to be said of one that is not."""
+    path = config or _named(env)
+    if path is None:
+        path = default_path()
+        try:
+            path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None, []
+        except OSError as error:
+            # A home of another user, as in a container: nobody put a file there for this user.
+            return None, [f"{path} was not read: {error.strerror}"]
     file = load(path)
     file.expect_keys(file.data, (preference.name for preference in PREFERENCES))
-    return file
+    return file, []
+
+
+def format_in_file(argv: Sequence[str], env: Mapping[str, str]) -> str:
+    """The ``format`` of the file that ``resolve`` would read, even if something else in it is wrong; empty for none.
+
+    ``argv`` is looked at, not parsed: this is for errors met before or while parsing. Raises what ``load`` raises.
+    """
+    named = re.search(r"(?:^|\0)--config[=\0]([^\0]+)", "\0".join(argv))
+    path = Path(named[1]) if named else _named(env) or default_path()
+    value = load(path).data.get("format")
+    return value if isinstance(value, str) else ""
+
+
+def _named(env: Mapping[str, str]) -> Path | None:
+    return Path(env["CPERSONA_CLI_CONFIG"]) if env.get("CPERSONA_CLI_CONFIG") else None
 
 
 def default_path() -> Path:

@@ -30,8 +30,8 @@ class ToolFile:
         return lines[number] if number < len(lines) else None
 
     def key_line(self, key: str, after: int = 0) -> int | None:
-        """The one-based line on which ``key`` is first set, below line ``after``."""
-        return self.line(rf"""\s*["']?{re.escape(key)}["']?\s*=""", after=after)
+        """The one-based line on which ``key`` is first set or opens a table, below line ``after``."""
+        return self.line(rf"""\s*(?:\[\[?\s*)?["']?{re.escape(key)}["']?\s*[=.\]]""", after=after)
 
     def error(self, sentence: str, line: int | None = None) -> ToolFileError:
         """The exception that says ``sentence`` of this file."""

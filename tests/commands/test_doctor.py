@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -330,3 +331,87 @@ def test_a_working_directory_that_is_gone(home: Path) -> None:
     )
     assert (answer.returncode, answer.stderr) == (3, "")
     assert "the working directory does not exist any more" in document(answer.stdout)["error"]
+
+
+@quick
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--client",
+        "--registration",
+        "--db",
+        "--only",
+        "--skip",
+        "--require",
+        "--waivers",
+        "--write-waivers",
+        "--config",
+        "--output",
+    ],
+)
+@pytest.mark.parametrize("value", ["", " "], ids=["empty", "blank"])
+def test_a_variable_that_was_not_set_chooses_nothing(
+    doctor: Doctor, register: Register, option: str, value: str
+) -> None:
+    register(HEALTHY)
+    answer = doctor(option, value, "--json")
+    assert answer.code == 2
+    assert f"'{option}'" in answer.json["error"]
+    assert "it is empty" in answer.json["error"]
+
+
+@quick
+@pytest.mark.parametrize("words", [["--db", "a.db", "--db=b.db"], ["--waivers", "a", "--waivers", "b"]], ids=" ".join)
+def test_a_value_that_would_be_lost_is_refused(doctor: Doctor, words: list[str]) -> None:
+    answer = doctor(*words, "--json")
+    assert answer.code == 2
+    assert f"{words[0]} is given 2 times" in answer.json["error"]
+
+
+def test_an_error_keeps_the_form_that_the_file_of_settings_asks_for(doctor: Doctor, home: Path) -> None:
+    (home / "own.toml").write_text('format = "json"\ntimeout = "soon"\n')
+    assert "timeout takes a number" in doctor("--config", "own.toml").json["error"]
+    assert "--bogus" in doctor("--bogus", "--config=own.toml").json["error"]
+    assert "--bogus" in doctor("--bogus", env={"CPERSONA_CLI_CONFIG": "own.toml"}).json["error"]
+    folder = home / ".config" / "cpersona-cli"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text('format = "json"\n')
+    assert "did you mean doctor" in doctor(command="docter").json["error"]
+    (folder / "config.toml").write_text("format = json")
+    assert doctor(command="docter").out == ""
+
+
+PRIVATE = """
+import os, sys
+from pathlib import Path
+from cpersona_cli import app
+from cpersona_cli.commands import doctor, examination
+from cpersona_cli.traps import registry
+os.environ["HOME"] = sys.argv[1]
+app.main(["doctor", "--env", "--json", "--only", "names.url-missing"])  # everything is imported now
+print("-----", flush=True)
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+sys.exit(app.main(["doctor", *sys.argv[2:], "--json"]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another")
+def test_the_home_of_another_user_hides_no_result(home: Path) -> None:
+    """As in a container that runs as somebody else and leaves HOME=/root."""
+    home.chmod(0o700)
+    with tempfile.TemporaryDirectory() as open_to_all:
+        Path(open_to_all).chmod(0o755)
+        database = Path(open_to_all) / "memory.db"
+        database.write_bytes(b"<html>")
+        database.chmod(0o600)
+        answer = subprocess.run(
+            [sys.executable, "-c", PRIVATE, str(home), "--db", str(database)],
+            cwd=open_to_all,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    found = document(answer.stdout.partition("-----\n")[2])
+    assert (answer.returncode, found["error"]) == (1, None)
+    assert [finding["trap"] for finding in found["findings"]] == ["database.no-permission"]
+    assert f"{home}/.config/cpersona-cli/config.toml was not read: Permission denied" in found["notes"]

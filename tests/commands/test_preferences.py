@@ -106,6 +106,8 @@ def test_the_file_named_by_the_environment(config: Path, tmp_path: Path) -> None
         ("skip = 'recall'", "skip takes a list of texts, not 'recall'"),
         ("skip = [1]", "skip takes a list of texts, not [1]"),
         ("format = ", "config.toml:1: this is not valid TOML"),
+        ("\n[doctor]\nformat = 'json'", "config.toml:2: unknown key 'doctor'"),
+        ("color.text = 'never'", "config.toml:1: color takes a text, not {'text': 'never'}"),
     ],
 )
 def test_a_bad_file_is_refused(tmp_path: Path, text: str, said: str) -> None:

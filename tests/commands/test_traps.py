@@ -56,8 +56,8 @@ def test_the_list_is_filtered(traps: Traps) -> None:
     ("words", "said"),
     [
         (["list", "--group", "name"], "there is no group 'name'; did you mean names?"),
-        (["list", "--group", "zzzzzz"], "Known are names, network,"),
-        (["list", "--severity", "error"], "there is no severity 'error'; Known are fault, warning, hint"),
+        (["list", "--group", "zzzzzz"], "(known: names, network,"),
+        (["list", "--severity", "error"], "there is no severity 'error' (known: fault, warning, hint)"),
         (["list", "--command", "reembed"], "this release has no `reembed` yet"),
         (["list", "--command", "doctr"], "did you mean doctor?"),
         (["explain", "names.url-mising"], "did you mean names.url-missing?"),
