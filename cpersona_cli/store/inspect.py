@@ -223,7 +223,10 @@ def _by(method: Method, reading: Reading, real: Path, deadline: float) -> Readin
 
 
 def _locked(reading: Reading) -> Reading:
-    return replace(reading, state=State.LOCKED, detail="another process keeps it locked, also for readers")
+    # Somebody holds the lock: where nobody is seen, the system hides who.
+    known = reading.holders_known and bool(reading.holders)
+    detail = "another process keeps it locked, also for readers"
+    return replace(reading, state=State.LOCKED, detail=detail, holders_known=known)
 
 
 def _failed(reading: Reading, error: sqlite3.DatabaseError) -> Reading:

@@ -20,6 +20,7 @@ process never holds a lock that protects a write, and an answer whose stamps dif
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import shutil
@@ -27,6 +28,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -182,6 +184,9 @@ def _copied(path: Path, deadline: float) -> Iterator[Path]:
     if total > COPY_LIMIT:
         raise UncopiedError(f"it has {total >> 20} MiB with its log, and at most {COPY_LIMIT >> 20} MiB are copied")
     folder = Path(tempfile.mkdtemp(prefix="cpersona-cli-"))
+    # The copy holds memories: it must not outlive a run that a signal or a deadline ends while a thread reads it.
+    discard = partial(_discard, folder)
+    atexit.register(discard)
     try:
         free = free_bytes(folder)
         if free is not None and free < 2 * total + _SPARE:
@@ -192,7 +197,16 @@ def _copied(path: Path, deadline: float) -> Iterator[Path]:
             raise ChangedError
         yield folder / "copy"
     finally:
+        discard()
+        atexit.unregister(discard)
+
+
+def _discard(folder: Path) -> None:
+    """Remove a copy, also one that a thread is still making."""
+    for _ in range(3):
         shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
 
 
 def _copy(source: Path, target: Path, deadline: float) -> None:

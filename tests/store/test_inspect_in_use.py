@@ -176,6 +176,14 @@ def test_an_exclusive_lock_is_named_with_its_holder(plain: Path, monkeypatch: py
         assert quietly(plain).state is State.OK
 
 
+def test_somebody_holds_a_lock_also_where_nobody_is_seen(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for a process of another user, or on another computer."""
+    monkeypatch.setattr("cpersona_cli.store.opening.WAIT", 0.05)
+    with Other(plain, "BEGIN EXCLUSIVE"):
+        reading = quietly(plain, holders=lambda _: ())
+    assert (reading.state, reading.holders, reading.holders_known) == (State.LOCKED, (), False)
+
+
 def test_a_wal_store_kept_exclusively_is_locked(wal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cpersona_cli.store.opening.WAIT", 0.05)
     with Other(wal, ADD, "PRAGMA locking_mode=EXCLUSIVE", ADD.replace("one", "yet one")):

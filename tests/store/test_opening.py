@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
@@ -30,6 +32,32 @@ def count(path: Path, method: opening.Method) -> int:
     with opened(path, method, FAR) as connection:
         number: int = connection.execute("SELECT count(*) FROM memories").fetchone()[0]
         return number
+
+
+ENDING = """
+import sys, threading, time
+from pathlib import Path
+from cpersona_cli.store.opening import opened
+
+ready = threading.Event()
+
+def look():
+    with opened(Path(sys.argv[1]), "copy", time.monotonic() + 60):
+        ready.set()
+        threading.Event().wait()
+
+threading.Thread(target=look, daemon=True).start()
+ready.wait()
+"""
+
+
+def test_no_copy_of_memories_outlives_the_process(live: Path, tmp_path: Path) -> None:
+    """As after a signal or at a deadline, when a thread is still reading."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    environment = {**os.environ, "TMPDIR": str(place)}
+    subprocess.run([sys.executable, "-c", ENDING, str(live)], env=environment, check=True)
+    assert list(place.iterdir()) == []
 
 
 def test_nothing_can_be_written(live: Path) -> None:
