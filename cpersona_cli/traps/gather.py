@@ -21,8 +21,9 @@ from cpersona_cli.install.sidefiles import side_files
 from cpersona_cli.install.stray import stray
 from cpersona_cli.install.versions import server_version
 from cpersona_cli.record import record, replace
+from cpersona_cli.store.files import standing
 from cpersona_cli.store.inspect import read
-from cpersona_cli.store.reading import Reading
+from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.traps.model import Database, Facts, Target
 
 T = TypeVar("T")
@@ -130,7 +131,7 @@ def _target(registration: Registration, environment: Environment, machine: Machi
     settings = effective(environment, version.version, system=machine.system)
     configured = settings["CPERSONA_DB_PATH"]
     database = database_path(registration, configured, machine)
-    meant = (path for path in candidates(registration, configured, machine) if path.is_file())
+    meant = (path for path in candidates(registration, configured, machine) if standing(path).state is State.OK)
     return Target(
         registration=registration,
         environment=environment,

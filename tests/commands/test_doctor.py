@@ -415,3 +415,11 @@ def test_the_home_of_another_user_hides_no_result(home: Path) -> None:
     assert (answer.returncode, found["error"]) == (1, None)
     assert [finding["trap"] for finding in found["findings"]] == ["database.no-permission"]
     assert f"{home}/.config/cpersona-cli/config.toml was not read: Permission denied" in found["notes"]
+
+
+@quick
+def test_a_path_no_file_can_have_is_no_reason_to_give_up(doctor: Doctor, register: Register) -> None:
+    register({**HEALTHY, "CPERSONA_DB_PATH": "x" * 300})
+    found = doctor("--only", "database.path-relative", "--json").json
+    assert [finding["trap"] for finding in found["findings"]] == ["database.path-relative"]
+    assert found["unsettled"] == []
