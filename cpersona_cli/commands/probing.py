@@ -6,13 +6,13 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.embedding.endpoints import client_variables, configured
 from cpersona_cli.embedding.kinds import Kind
-from cpersona_cli.embedding.measured import Measured, Plan
+from cpersona_cli.embedding.measured import Measured, Plan, StoredText
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.probe import probe as measure_all
 from cpersona_cli.install.discover import BadSpecError
@@ -27,7 +27,7 @@ from cpersona_cli.store.sample import SampleError, sample
 from cpersona_cli.text import bare_url, plural, safe
 from cpersona_cli.traps.endpoint import Subject, findings, unsettled
 from cpersona_cli.traps.gather import Selection, gather
-from cpersona_cli.traps.model import Facts, Target
+from cpersona_cli.traps.model import Facts, Severity, Target
 
 _NAME = "cpersona-cli probe"
 
@@ -95,9 +95,10 @@ def examine(request: Request, machine: Machine | None = None) -> Report:
     ]
     steps = [step for subject in subjects for step in subject.measured.steps]
     ran = sum(step.state != "skipped" for step in steps)
-    shown = texts if request.show_text else {}
+    shown = {row.id: row.text for row in texts} if request.show_text else {}
     found = [finding for subject in subjects for finding in findings(subject)]
-    rerun = _rerun(request)
+    bad = any(finding.severity is not Severity.HINT for finding in found)
+    rerun = _rerun(request, subjects)
     return Report(
         command="probe",
         headline=probe.headline(subjects),
@@ -112,7 +113,7 @@ def examine(request: Request, machine: Machine | None = None) -> Report:
         payload=probe.payload(subjects, shown),
         measured=ran,
         unmeasured=len(steps) - ran,
-        next_command=rerun if found else _next(subjects, rerun, ran),
+        next_command=rerun if bad else _next(subjects, rerun, ran),
         rerun=rerun,
         elapsed=time.monotonic() - start,
         home=str(machine.home),
@@ -227,10 +228,10 @@ def _read_key(path: Path) -> str:
     return key
 
 
-def _stored(request: Request, goals: Sequence[_Goal]) -> dict[str, str]:
-    """Stored texts by id, of the one database in question. Raises ``UsageError`` where they may not be sent."""
+def _stored(request: Request, goals: Sequence[_Goal]) -> tuple[StoredText, ...]:
+    """Stored texts, of the one database in question. Raises ``UsageError`` where they may not be sent."""
     if not request.samples:
-        return {}
+        return ()
     found = {goal.reading.path: goal.reading for goal in goals if goal.reading is not None}
     if len(found) != 1:
         what = "no database is known" if not found else f"{len(found)} databases are in question"
@@ -245,7 +246,7 @@ def _stored(request: Request, goals: Sequence[_Goal]) -> dict[str, str]:
         rows = sample(path, request.samples)
     except SampleError as error:
         raise CommandError(f"--sample-from-db: {error}") from None
-    return {str(row.id): row.text for row in rows}
+    return tuple(StoredText(str(row.id), row.text, row.vector) for row in rows)
 
 
 def _consent(request: Request, goals: Iterable[_Goal]) -> None:
@@ -271,7 +272,7 @@ def _terminal(stream: object) -> bool:
         return False
 
 
-def _measure(request: Request, goals: Sequence[_Goal], texts: Mapping[str, str]) -> Sequence[Measured]:
+def _measure(request: Request, goals: Sequence[_Goal], texts: tuple[StoredText, ...]) -> Sequence[Measured]:
     plan = Plan(
         timeout=request.timeout,
         wait=request.wait,
@@ -279,7 +280,7 @@ def _measure(request: Request, goals: Sequence[_Goal], texts: Mapping[str, str])
         identify=request.identify,
         full=request.full,
         role=request.role or "",
-        samples=tuple(texts.items()),
+        samples=texts,
     )
     return measure_all([goal.endpoint for goal in goals], plan)
 
@@ -294,12 +295,17 @@ def _nothing(goals: Sequence[_Goal], facts: Facts) -> list[str]:
     return ["no registration of CPersona was found; name an endpoint with --url"]
 
 
-def _rerun(request: Request) -> str:
-    selection = request.selection
+def _rerun(request: Request, subjects: Sequence[Subject]) -> str:
+    """The command that examines the same again; of an endpoint of the command line, as it was found to work."""
+    selection, chosen = request.selection, request.chosen
     words = [_NAME]
-    if request.chosen.url is not None:
-        words += [f"--url {shlex.quote(bare_url(request.chosen.url))}"]
-    for option, value in (("--mode", request.chosen.mode), ("--model", request.chosen.model)):
+    if chosen.url is not None:
+        solution = subjects[0].measured.refinement.solution
+        if solution is not None:
+            model = solution.model or chosen.model
+            chosen = replace(chosen, url=solution.url, mode=solution.mode, model=model)
+        words += [f"--url {shlex.quote(bare_url(chosen.url or ''))}"]
+    for option, value in (("--mode", chosen.mode), ("--model", chosen.model)):
         words += [f"{option} {shlex.quote(value)}"] if value is not None else []
     words += [f"--api-key-file {shlex.quote(str(request.chosen.key_file))}"] if request.chosen.key_file else []
     words += [f"--client {shlex.quote(name)}" for name in selection.clients]

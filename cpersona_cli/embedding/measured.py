@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,15 +16,24 @@ State = Literal["pass", "findings", "unknown", "skipped"]
 Evidence = tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """One memory to be embedded again: its id, its text, and the vector it has in the database, if any."""
+
+    id: str
+    text: str
+    vector: Sequence[float] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What to measure, and the bounds of it.
 
     ``timeout`` bounds each call in seconds in place of the server's own setting. ``wait`` seconds may pass until the
     endpoint is ready; ``count`` further calls show what the server would make of a row of them; ``samples`` are
-    stored texts (id, text). ``budget`` are the seconds after which no optional measurement is begun. The sizes are
-    those the server itself uses: 32 texts when it fills missing vectors, 64 for the blocks of a long memory, and a
-    body a little below 1 MiB, where the reference server ends.
+    stored texts with their stored vectors. ``budget`` are the seconds after which no optional measurement is begun.
+    The sizes are those the server itself uses: 32 texts when it fills missing vectors, 64 for the blocks of a long
+    memory, and a body a little below 1 MiB, where the reference server ends.
     """
 
     timeout: float | None = None
@@ -33,7 +42,7 @@ class Plan:
     identify: bool = False
     full: bool = False
     role: str = ""
-    samples: tuple[tuple[str, str], ...] = ()
+    samples: tuple[StoredText, ...] = ()
     budget: float = 90.0
     batches: tuple[int, ...] = (32, 64)
     words: int = 1200
@@ -163,11 +172,18 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampled:
-    """Stored texts tried: how many, and those that failed as (id, kind)."""
+    """Stored texts tried: how many, and those that failed as (id, kind).
+
+    ``compared`` of them have a stored vector as wide as the new one; ``agreement`` is the median cosine of the two,
+    and ``differing`` are the ids of those that do not agree.
+    """
 
     tried: int
     failed: tuple[tuple[str, Kind], ...] = ()
     unfinished: int = 0
+    compared: int = 0
+    agreement: float | None = None
+    differing: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -115,8 +115,11 @@ async def _answered(caller: Caller, found: Measured, plan: Plan, texts: Sequence
 async def _samples(caller: Caller, found: Measured, plan: Plan) -> None:
     sampled = await sample(caller, plan.samples, plan.budget)
     found.sampled = sampled
-    state = "findings" if sampled.failed else "unknown" if sampled.unfinished else "pass"
+    state = "findings" if sampled.failed or sampled.differing else "unknown" if sampled.unfinished else "pass"
     detail = f"{sampled.tried} stored texts tried, {len(sampled.failed)} failed"
+    if sampled.agreement is not None:
+        agree = sampled.compared - len(sampled.differing)
+        detail += f"; {agree} of {sampled.compared} stored vectors agree with new ones"
     found.steps.append(Step(name="samples", state=state, detail=detail))  # type: ignore[arg-type]
 
 

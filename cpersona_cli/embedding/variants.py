@@ -1,7 +1,7 @@
 """Other ways to write an endpoint, each with one thing changed, and all on the same host.
 
-A key goes only where it would have gone: a variant keeps scheme, host and port (two names of this computer count as
-one host), and mode http, which sends no key, lends none to a variant in mode api.
+A key goes only where it would have gone: a variant keeps host and port (two names of this computer count as one
+host), an encrypted request that carries a secret stays encrypted, and mode http lends no key to a variant in mode api.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.install.proxies import is_loopback
+from cpersona_cli.text import bare_url
 
 #: Known endings of paths, longest first: what stands before them is the server's own root.
 _ENDINGS = ("/v1/embeddings", "/api/embeddings", "/api/embed", "/embeddings", "/embedding", "/embed", "/v1", "/api")
@@ -52,6 +53,9 @@ def variants(endpoint: Endpoint, kind: Kind, *, proxied: bool = False) -> Iterat
     parts = split(endpoint.url)
     if parts is None:
         return
+    if kind is Kind.TLS and endpoint.mode == Mode.HTTP and parts.port and bare_url(endpoint.url) == endpoint.url:
+        # nothing secret is in such a request, so it may be sent without encryption
+        yield Variant("http in place of https", replace(endpoint, url=urlunsplit(parts._replace(scheme="http"))))
     if kind in UNREACHED:
         yield from _other_names(endpoint, parts)
     if kind in MISUNDERSTOOD:
@@ -79,9 +83,9 @@ def root(path: str) -> str:
 
 
 def same_host(left: str, right: str) -> bool:
-    """Whether two URLs go to one server: equal scheme and port, and one host or two names of this computer."""
+    """Whether two URLs go to one server: equal port, and one host or two names of this computer."""
     one, other = split(left), split(right)
-    if one is None or other is None or one.scheme != other.scheme or _port(one) != _port(other):
+    if one is None or other is None or _port(one) != _port(other):
         return False
     return one.hostname == other.hostname or (is_loopback(left) and is_loopback(right))
 

@@ -193,6 +193,9 @@ def _target(subject: Subject, texts: Mapping[str, str]) -> Mapping[str, object]:
         else {
             "tried": found.sampled.tried,
             "unfinished": found.sampled.unfinished,
+            "compared": found.sampled.compared,
+            "agreement": found.sampled.agreement,
+            "differing": found.sampled.differing,
             "failed": [
                 {"id": identifier, "kind": kind, **({"text": texts[identifier]} if identifier in texts else {})}
                 for identifier, kind in found.sampled.failed

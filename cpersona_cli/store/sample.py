@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
 import time
 from pathlib import Path
 
@@ -20,10 +21,11 @@ class SampleError(Exception):
 
 @record
 class Row:
-    """One memory: its id and its text."""
+    """One memory: its id, its text, and its vector (empty where it has none, or none that can be read)."""
 
     id: int
     text: str
+    vector: tuple[float, ...] = ()
 
 
 def sample(path: Path, count: int, *, timeout: float = 5.0) -> list[Row]:
@@ -68,7 +70,14 @@ def _rows(connection: sqlite3.Connection, count: int) -> list[Row]:
     chosen.update(others[len(others) * place // wanted] for place in range(wanted))
     rows = []
     for identifier in sorted(chosen):
-        found = connection.execute("SELECT content FROM memories WHERE id = ?", (identifier,)).fetchone()
+        found = connection.execute("SELECT content, embedding FROM memories WHERE id = ?", (identifier,)).fetchone()
         if found is not None:
-            rows.append(Row(identifier, str(found[0])))
+            rows.append(Row(identifier, str(found[0]), _vector(found[1])))
     return rows
+
+
+def _vector(blob: object) -> tuple[float, ...]:
+    """Little-endian 32-bit floats, as the server writes them."""
+    if not isinstance(blob, bytes) or len(blob) % 4:
+        return ()
+    return struct.unpack(f"<{len(blob) // 4}f", blob)

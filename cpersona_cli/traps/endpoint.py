@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from cpersona_cli.embedding.endpoints import API_URL, KEY, MODE, MODEL, TIMEOUT, URL
@@ -88,6 +88,7 @@ def findings(subject: Subject) -> Iterator[Finding]:
         )
     yield from _widths(subject)
     yield from _samples(subject)
+    yield from _another_model(subject)
 
 
 def unsettled(subject: Subject) -> Iterator[str]:
@@ -351,8 +352,6 @@ def _samples(subject: Subject) -> Iterator[Finding]:
         return
     kinds = {kind for _, kind in sampled.failed}
     nan = kinds <= {Kind.NAN_FOR_INPUT, Kind.BAD_VALUES, Kind.NULL_VECTOR}
-    listed = ", ".join(identifier for identifier, _ in sampled.failed[:20])
-    more = f" and {len(sampled.failed) - 20} more" if len(sampled.failed) > 20 else ""
     why = "; ".join(sorted(MEANINGS[kind].sentence for kind in kinds))
     yield Finding(
         trap=trap_id("nan-for-some-inputs" if nan else "some-texts-fail"),
@@ -360,10 +359,36 @@ def _samples(subject: Subject) -> Iterator[Finding]:
         subject=subject.label,
         about="memories.content",
         measured=f"the endpoint is up, and {len(sampled.failed)} of {sampled.tried} stored texts fail: {why}; "
-        f"memories {listed}{more}",
+        f"memories {_listed([identifier for identifier, _ in sampled.failed])}",
         expected="a vector for every stored text",
         costs="these memories get no vector; a re-embedding stops or skips them",
         repair=Repair(
             prose="use another build or server of the model, or shorten these memories; --show-text shows them"
         ),
     )
+
+
+def _another_model(subject: Subject) -> Iterator[Finding]:
+    """The stored vectors are those that the endpoint makes, or it is another model of the same width."""
+    sampled = subject.measured.sampled
+    if sampled is None or not sampled.differing:
+        return
+    most = 2 * len(sampled.differing) > sampled.compared
+    name = _setting(subject, None, MODEL if subject.measured.endpoint.mode == Mode.API else URL)
+    yield Finding(
+        trap=trap_id(Kind.MODEL_MISMATCH),
+        severity=Severity.FAULT if most else Severity.WARNING,
+        subject=subject.label,
+        about=name,
+        place=_place(subject, name),
+        measured=f"embedded again, {len(sampled.differing)} of {sampled.compared} stored texts get another vector "
+        f"than the stored one (median cosine {sampled.agreement:.2f}): memories {_listed(sampled.differing)}",
+        expected="the same vectors as the stored ones",
+        costs="vectors of two models are compared as if they were of one: searches by meaning return anything",
+        repair=Repair(prose=_at(subject, name, "go back to the model that made the stored vectors, or re-embed all")),
+    )
+
+
+def _listed(identifiers: Sequence[str]) -> str:
+    more = f" and {len(identifiers) - 20} more" if len(identifiers) > 20 else ""
+    return f"{', '.join(identifiers[:20])}{more}"

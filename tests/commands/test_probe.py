@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sqlite3
+import struct
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,7 +16,12 @@ from typing import Any
 import pytest
 from pytest_console_scripts import ScriptRunner
 from support.documents import document
-from support.endpoints_small import Answer, Request, serving
+from support.endpoints_small import Answer, Request, embed, serving
+
+from cpersona_cli.commands.errors import UsageError
+from cpersona_cli.commands.probing import Chosen, examine
+from cpersona_cli.commands.probing import Request as Request_
+from cpersona_cli.traps.gather import Selection
 
 DATA = Path(__file__).parent.parent / "data" / "probe"
 SECRET = "sk-live-0123456789abcdef"
@@ -236,11 +242,80 @@ def test_stored_texts_that_fail_are_named_by_their_ids(probe: Probe, poisoned: P
         assert not any("poison" in text for request in server.calls for text in request.texts)
         run = probe(*words, "--sample-from-db", "3", "--json")
         assert (run.code, run.traps) == (0, ["endpoint.nan-for-some-inputs"])
-        assert run.json["samples"] == {"tried": 3, "unfinished": 0, "failed": [{"id": "2", "kind": "nan_for_input"}]}
+        samples = run.json["samples"]
+        assert (samples["tried"], samples["unfinished"], samples["compared"]) == (3, 0, 0)
+        assert samples["failed"] == [{"id": "2", "kind": "nan_for_input"}]
         assert "private sentence" not in run.out
         assert "memories 2" in run.json["findings"][0]["measured"]
         run = probe(*words, "--sample-from-db", "3", "--show-text")
         assert "poison in a private sentence" in run.out
+
+
+@pytest.mark.parametrize(("stored", "code", "found"), [(64, 0, []), (63, 1, ["endpoint.model-mismatch"])])
+def test_another_model_of_the_same_width(
+    probe: Probe, poisoned: Path, stored: int, code: int, found: list[str]
+) -> None:
+    connection = sqlite3.connect(poisoned)
+    with connection:
+        for number, text in connection.execute("SELECT id, content FROM memories").fetchall():
+            vector = [*embed(text, stored), 0.0][:64]
+            connection.execute("UPDATE memories SET embedding = ? WHERE id = ?", (struct.pack("<64f", *vector), number))
+    connection.close()
+    with serving() as server:
+        run = probe("--url", server.url(), "--db", str(poisoned), "--sample-from-db", "3", "--json")
+    assert (run.code, run.traps) == (code, found)
+    assert run.json["samples"]["compared"] == 3
+
+
+def test_what_was_found_to_work_is_what_to_verify(probe: Probe) -> None:
+    with serving(routes={"/v1/embeddings": "api"}) as server:
+        run = probe("--url", server.url(), "--mode", "http", "--model", "m", "--json")
+        assert run.code == 1
+        words = run.json["next_command"].split()
+        assert words[:2] == ["cpersona-cli", "probe"]
+        again = probe(*words[2:], "--json")
+        assert (again.code, again.json["kind"]) == (0, "ok")
+
+
+@pytest.mark.parametrize("answer", ["yes\n", "no\n", ""])
+def test_consent_is_typed_at_a_terminal(
+    poisoned: Path, monkeypatch: pytest.MonkeyPatch, answer: str, home: Path
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    monkeypatch.setattr(sys, "stderr", shown)
+    request = Request_(
+        selection=Selection(db=poisoned, before_first_start=True), chosen=Chosen(url=AWAY, mode="http"), samples=2
+    )
+    if answer == "yes\n":
+        assert examine(request).payload["kind"] == "dns"
+    else:
+        with pytest.raises(UsageError, match="add --yes"):
+            examine(request)
+    assert shown.getvalue() == f"2 stored texts would be sent to {AWAY}. Type yes to allow it:\n"
+
+
+def test_entries_that_start_no_server_here(probe: Probe, home: Path) -> None:
+    entry = {"type": "http", "url": "http://127.0.0.1:9/mcp"}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"cpersona": entry}}))
+    run = probe("--json")
+    assert run.code == 3
+    assert len(run.json["unsettled"]) == 1
+
+
+def test_identity_and_health_in_text(probe: Probe) -> None:
+    gets = {"/info": {"model_id": "bge", "model_type": {"embedding": {}}, "max_client_batch_size": 32}}
+    models = {"/v1/models": {"data": [{"id": f"model-{number}"} for number in range(12)]}}
+    with serving(gets={**gets, **models}) as server:
+        run = probe("--url", server.url(), "--identify", "--count", "2", "--role", "embedding")
+    assert "Text Embeddings Inference, bge, at most 32 texts at once" in run.out
+    assert "model-9 and 2 more" in run.out
+    assert "state healthy after 2 calls: ok → healthy, ok → healthy" in run.out
+    assert "embedding (--role)" in run.out
 
 
 AWAY = "http://embeddings.invalid/embed"

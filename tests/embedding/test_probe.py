@@ -11,7 +11,7 @@ from support.endpoints_small import Answer, Request, SmallEndpoint, serving
 from support.scripted import HTTP, Script, Time, ended
 
 from cpersona_cli.embedding.kinds import Kind
-from cpersona_cli.embedding.measured import Measured, Plan
+from cpersona_cli.embedding.measured import Measured, Plan, StoredText
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.probe import measure, probe
 
@@ -419,7 +419,7 @@ def test_samples() -> None:
         bad = any("poison" in text for text in request.texts)
         return Answer(400, {"error": "embedding contains NaN or Inf values"}) if bad else None
 
-    rows = (("1", "fine"), ("2", "poison"), ("3", "also fine"))
+    rows = (StoredText("1", "fine"), StoredText("2", "poison"), StoredText("3", "also fine"))
     with serving(before=poison) as server:
         found = look(server, plan=Plan(samples=rows))
     assert found.sampled is not None

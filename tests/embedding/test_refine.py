@@ -142,6 +142,13 @@ def test_a_url_without_its_beginning(written: str) -> None:
         assert found.solution.url.startswith("http://")
 
 
+def test_encryption_at_a_plain_port() -> None:
+    with serving() as server:
+        outcome, found = run(Endpoint(mode=Mode.HTTP, url=server.url().replace("http:", "https:")))
+        assert outcome.kind is Kind.TLS
+        assert pair(found, server) == (Mode.HTTP, "/embed")
+
+
 def test_a_slip_that_cannot_be_mended_is_not_guessed() -> None:
     outcome, found = run(Endpoint(mode=Mode.HTTP, url="http://127.0.0.1:84o1/embed"))
     assert outcome.kind is Kind.CONFIG_URL

@@ -2,16 +2,17 @@ from __future__ import annotations
 
 import asyncio
 
-from support.endpoints_small import Answer, Request, serving
+import pytest
+from support.endpoints_small import Answer, Request, embed, serving
 from support.scripted import HTTP, Script, Time, ended
 
 from cpersona_cli.embedding.calling import Caller
 from cpersona_cli.embedding.kinds import Kind
-from cpersona_cli.embedding.measured import Sampled
+from cpersona_cli.embedding.measured import Sampled, StoredText
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.sampling import BATCH, sample
 
-ROWS = [(str(number), f"memory {number}") for number in range(40)]
+ROWS = [StoredText(str(number), f"memory {number}") for number in range(40)]
 
 
 def not_a_number(request: Request, _number: int) -> Answer | None:
@@ -60,4 +61,34 @@ def test_nothing_to_try() -> None:
 
 def test_all_that_fail_are_named() -> None:
     found = scripted(Time(), 600, Kind.BAD_VALUES)
-    assert [identifier for identifier, _ in found.failed] == [identifier for identifier, _ in ROWS]
+    assert [identifier for identifier, _ in found.failed] == [row.id for row in ROWS]
+
+
+def compared(*rows: StoredText) -> Sampled:
+    async def run() -> Sampled:
+        async with Caller(endpoint=HTTP, factory=Script(Time(), (0.0, ended(Kind.OK)))) as caller:
+            return await sample(caller, rows, 60)
+
+    return asyncio.run(run())
+
+
+def test_the_vectors_of_the_same_model_agree() -> None:
+    found = compared(*(StoredText(str(n), f"memory {n}", embed(f"memory {n}", 64)) for n in range(5)))
+    assert (found.compared, found.differing) == (5, ())
+    assert found.agreement == pytest.approx(1.0)
+
+
+def test_the_vectors_of_another_model_of_the_same_width_do_not() -> None:
+    found = compared(
+        StoredText("1", "one text", embed("something else", 64)),
+        StoredText("2", "two text", embed("entirely", 64)),
+        StoredText("3", "three text", embed("three text", 64)),
+    )
+    assert (found.compared, found.differing) == (3, ("1", "2"))
+    assert found.agreement is not None
+    assert found.agreement < 0.99
+
+
+def test_vectors_of_another_width_or_none_are_not_compared() -> None:
+    found = compared(StoredText("1", "one", (1.0,)), StoredText("2", "two"))
+    assert (found.tried, found.compared, found.agreement) == (2, 0, None)

@@ -73,7 +73,7 @@ def test_only_white_space_is_taken_from_a_key(kind: Kind, key: str, tried: int) 
     assert len(made(Mode.API, f"{TOP}/v1/embeddings", kind, key=key)) == tried
 
 
-@pytest.mark.parametrize("kind", [Kind.AUTH, Kind.QUOTA, Kind.TLS, Kind.LOADING, Kind.ZERO_VECTOR])
+@pytest.mark.parametrize("kind", [Kind.AUTH, Kind.QUOTA, Kind.LOADING, Kind.ZERO_VECTOR])
 def test_nothing_is_tried_where_nothing_can_help(kind: Kind) -> None:
     assert made(Mode.HTTP, f"{TOP}/embed/", kind) == []
 
@@ -98,6 +98,7 @@ def test_the_proxies_are_left_out_and_the_certificates_stay() -> None:
         ("http://localhost:1/a", "http://127.0.0.1:2/a", False),
         ("http://h/a", "http://h:80/b", True),
         ("https://h/a", "http://h/a", False),
+        ("https://h:1/a", "http://h:1/a", True),
         ("http://h/a", "http://i/a", False),
         ("http://h/a", "nonsense", False),
     ],
@@ -127,3 +128,17 @@ def test_every_variant_stays_on_the_host(mode: Mode, parts: list[str], kind: Kin
     for variant in variants(Endpoint(mode=mode, url=url), kind, proxied=True):
         assert same_host(url, variant.endpoint.url)
         assert variant.changed
+
+
+@pytest.mark.parametrize(
+    ("mode", "url", "tried"),
+    [
+        (Mode.HTTP, "https://127.0.0.1:8401/embed", ["http://127.0.0.1:8401/embed"]),
+        (Mode.API, "https://127.0.0.1:8401/v1/embeddings", []),
+        (Mode.HTTP, "https://u:p@127.0.0.1:8401/embed", []),
+        (Mode.HTTP, "https://127.0.0.1:8401/embed?token=x", []),
+        (Mode.HTTP, "https://example.org/embed", []),
+    ],
+)
+def test_encryption_is_left_out_only_where_nothing_is_secret(mode: Mode, url: str, tried: list[str]) -> None:
+    assert [other for _, other in made(mode, url, Kind.TLS)] == tried

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,18 @@ def test_never_more_than_there_are(filled: Path, count: int, found: int) -> None
 def test_what_the_server_never_embeds_is_left_out(store: Path) -> None:
     fill(store, {1: "", 2: " \n\t", 3: b"\x00\x01", 4: "a text", 5: "\ud7ff ok"})
     assert [row.id for row in sample(store, 10)] == [4, 5]
+
+
+@pytest.mark.parametrize(
+    ("blob", "vector"),
+    [(struct.pack("<3f", 1, 0.5, -2), (1.0, 0.5, -2.0)), (None, ()), (b"12345", ()), ("text", ()), (b"", ())],
+)
+def test_the_stored_vector(filled: Path, blob: object, vector: tuple[float, ...]) -> None:
+    connection = sqlite3.connect(filled)
+    with connection:
+        connection.execute("UPDATE memories SET embedding = ? WHERE id = 7", (blob,))
+    connection.close()
+    assert next(row.vector for row in sample(filled, 3) if row.id == 7) == vector
 
 
 def test_nothing_is_changed_in_the_folder(filled: Path) -> None:

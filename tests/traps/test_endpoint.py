@@ -284,6 +284,22 @@ def test_many_failing_texts_are_counted() -> None:
     assert "19 and 30 more" in found.measured
 
 
+@pytest.mark.parametrize(("differing", "severity"), [(("1", "2"), Severity.FAULT), (("1",), Severity.WARNING)])
+def test_vectors_of_another_model_of_the_same_width(differing: tuple[str, ...], severity: Severity) -> None:
+    sampled = Sampled(tried=3, compared=3, agreement=0.21, differing=differing)
+    found = decisive(subject(API, ended(Kind.OK, dim=3), sampled=sampled, reading=reading(widths={3: 3})))
+    assert (found.trap, found.severity) == ("endpoint.model-mismatch", severity)
+    assert f"{len(differing)} of 3 stored texts" in found.measured
+    assert "CPERSONA_EMBEDDING_MODEL in /home/u/.claude.json:14" in found.repair.prose
+
+
+def test_a_key_that_is_set_is_not_written_over() -> None:
+    solution = Solution(mode="api", url=OLLAMA, key=True)
+    env = {**HTTP, "CPERSONA_EMBEDDING_API_KEY": "sk-12345678"}
+    found = decisive(subject(env, ended(Kind.WRONG_CONTRACT), refinement=refined(solution)))
+    assert "API_KEY" not in found.repair.edit
+
+
 def test_no_failing_texts_are_no_finding() -> None:
     assert list(findings(subject(HTTP, ended(Kind.OK), sampled=Sampled(tried=9)))) == []
 
