@@ -72,7 +72,7 @@ def examine(request: Request, machine: Machine | None = None, today: dt.date | N
         home=str(facts.machine.home),
         secrets=inventory.secrets(facts),
     )
-    report = replace(report, next_command=_next(report, facts))
+    report = replace(report, next_command=_next(report, facts, request.preferences.seconds("timeout")))
     return _write_waivers(report, request.write_waivers, day)
 
 
@@ -164,7 +164,7 @@ def _rerun(selection: Selection) -> str:
     return " ".join(words)
 
 
-def _next(report: Report, facts: Facts) -> str:
+def _next(report: Report, facts: Facts, seconds: float) -> str:
     """The one command that helps most now."""
     explain = "cpersona-cli traps explain"
     findings: Sequence[Finding] = report.worst_first
@@ -172,8 +172,8 @@ def _next(report: Report, facts: Facts) -> str:
         return f"{explain} {findings[0].trap}"
     if report.looked:
         return f"{_NAME} --registration FILE"
-    if facts.unfinished:
-        return f"{report.rerun} --timeout 60"
+    if facts.unfinished or any(d.reading.unmeasured or d.reading.unchecked for d in facts.databases):
+        return f"{report.rerun} --timeout {3 * max(20.0, seconds):g}"
     names = [*report.unmet, *(check.trap.id for check in report.unknown)]
     return f"{explain} {names[0]}" if names else ""
 

@@ -31,6 +31,8 @@ R = TypeVar("R")
 
 #: Seconds a whole run may take unless the user says otherwise.
 DEADLINE = 20.0
+#: Share of the time for each database that is looked at only because it might have been meant.
+_BESIDES = 0.2
 
 
 @record(kw_only=True)
@@ -139,7 +141,7 @@ def _target(registration: Registration, environment: Environment, machine: Machi
         version=version,
         database=database,
         files=side_files(registration, environment, settings, database, machine),
-        candidates=tuple(_read(path, end) for path in meant),
+        candidates=tuple(_read(path, end, _BESIDES) for path in meant),
     )
 
 
@@ -170,8 +172,9 @@ def _real(path: Path) -> Path:
         return path
 
 
-def _read(path: Path, end: float) -> Reading:
-    return read(path, timeout=max(0.1, min(5.0, end - time.monotonic())))
+def _read(path: Path, end: float, share: float = 0.9) -> Reading:
+    """A database read within its ``share`` of what is left of the time: a reading that comes too late is none."""
+    return read(path, timeout=max(0.1, share * (end - time.monotonic())))
 
 
 def _concurrently(work: Callable[[T], R], items: Sequence[T], end: float) -> tuple[list[R], list[tuple[T, str]]]:

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.stores import schema_13
 
 from cpersona_cli.commands import examination
 from cpersona_cli.commands.errors import CommandError, UsageError
@@ -146,3 +147,21 @@ def test_what_does_not_exist_is_a_usage_error(tmp_path: Path, machine: Machine) 
     selection = Selection(registrations=(str(tmp_path / "gone.json"),))
     with pytest.raises(UsageError, match="there is no file"):
         examine(replace(request_for(tmp_path), selection=selection), machine, TODAY)
+
+
+def test_what_there_was_no_time_for_asks_for_more_time(
+    tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = schema_13(tmp_path / "c.db")
+
+    def hurried(selection: Selection, machine: Machine, deadline: float) -> Facts:
+        facts = gather(selection, machine, deadline)
+        (one,) = facts.databases
+        reading = replace(one.reading, integrity="partial", unchecked=("memories",))
+        return replace(facts, databases=(replace(one, reading=reading),))
+
+    monkeypatch.setattr(examination, "gather", hurried)
+    request = replace(request_for(tmp_path, "database.integrity-unknown"), selection=Selection(db=database))
+    report = examine(replace(request, preferences=resolve({"timeout": 100}, {}, tmp_path / "config.toml")), machine)
+    assert report.exit_code is Exit.NO_VERDICT
+    assert report.next_command == f"cpersona-cli doctor --db {database} --timeout 300"
