@@ -309,3 +309,6 @@ _TABLE = (
 
 #: Every client by its id, in the order in which registrations are reported.
 CLIENTS = {client.id: client for client in _TABLE}
+
+#: Clients that people start in a terminal, whose variables are therefore a shell's.
+IN_TERMINAL = frozenset({"claude-code", "codex", "gemini-cli", "copilot-cli"})

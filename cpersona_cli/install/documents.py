@@ -66,6 +66,8 @@ def read(path: Path, flavour: Flavour) -> Document:
         return Document(path, flavour, "unreadable", problems=(data,), mtime=mtime)
     text, faults = _decode(data, flavour)
     root: Node | None = None
+    if data and not data.strip(b"\0 \t\r\n"):
+        faults = []  # NUL bytes alone are emptiness too, however it came about
     if text.strip():
         root, more = toml.parse(text) if flavour == "toml" else jsonc.parse(text, flavour)
         faults += more
@@ -73,6 +75,8 @@ def read(path: Path, flavour: Flavour) -> Document:
             faults.append(Fault(ProblemKind.SHAPE, root.at, f"the file holds one {root.shape}, not an object"))
     elif flavour != "toml":  # an empty TOML file is a valid one
         size = f"{len(data)} bytes of white space" if data else "0 bytes"
+        if b"\0" in data:
+            size = f"{plural(data.count(0), 'NUL byte')}, as after a crash while it was written"
         advice = "restore it from a backup, or let the client write it anew"
         faults.append(Fault(ProblemKind.EMPTY, 0, f"the file is empty ({size})", flavour != "jsonc", advice))
     state: State = "broken" if any(fault.fatal for fault in faults) else "read"
@@ -99,9 +103,8 @@ def _bytes(path: Path) -> tuple[bytes | Problem | None, float | None]:
         if not stat.S_ISREG(info.st_mode):
             return _unreadable(path, f"this is {_kind(info.st_mode)}, not a file"), mtime
         if info.st_size > LARGEST:
-            return _unreadable(
-                path, f"the file is {info.st_size:,} bytes large; more than {LARGEST:,} are not read"
-            ), mtime
+            detail = f"the file is {info.st_size:,} bytes large; more than {LARGEST:,} are not read"
+            return _unreadable(path, detail, "make it smaller: what fills it is no settings"), mtime
         # Should a pipe have taken the file's place in between, opening it does not wait for a writer.
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123
             return file.read(LARGEST), mtime

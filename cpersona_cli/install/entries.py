@@ -12,7 +12,7 @@ from cpersona_cli.install.clients import Client, ClientFile
 from cpersona_cli.install.documents import Document, read
 from cpersona_cli.install.launch import understand
 from cpersona_cli.install.machine import Machine
-from cpersona_cli.install.model import Looked, Place, Registration, Status, Variable
+from cpersona_cli.install.model import Looked, Place, ProblemKind, Registration, Status, Variable
 from cpersona_cli.install.tree import Flavour, Node
 from cpersona_cli.record import replace
 
@@ -249,6 +249,7 @@ def _registration(entry: Entry, **known: object) -> Registration:
         "why": entry.why,
         "project": entry.project,
         "inherited": entry.inherited,
+        "torn": any(problem.kind is ProblemKind.TRUNCATED for problem in entry.document.problems),
     }
     return Registration(**{**values, **known})  # type: ignore[arg-type]
 

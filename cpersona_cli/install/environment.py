@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from cpersona_cli.install import envfile, locate
-from cpersona_cli.install.clients import CLIENTS
+from cpersona_cli.install.clients import CLIENTS, IN_TERMINAL
 from cpersona_cli.install.expand import COMMAND_RULES, Context, Lookup, context, expand
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Environment, LaunchKind, Place, Registration, Value, Variable
@@ -37,8 +37,6 @@ SESSION = (
     "HOME", "LOGNAME", "SHELL", "USER", "LANG", "TMPDIR", "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA",
     "PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE",
 )  # fmt: skip
-#: Clients that run in a terminal, whose PATH is therefore a shell's in any case.
-_IN_TERMINAL = frozenset({"claude-code", "codex", "gemini-cli", "copilot-cli"})
 #: What the published image sets (its Dockerfile).
 IMAGE_DEFAULTS = {
     "CPERSONA_DB_PATH": "/data/cpersona.db",
@@ -97,7 +95,7 @@ def _desktop_path(machine: Machine) -> Value:
 
 def _session(registration: Registration, machine: Machine) -> Values:
     values = _shell(machine, (*SESSION, "PATH"))
-    if registration.client not in _IN_TERMINAL:
+    if registration.client not in IN_TERMINAL:
         values["PATH"] = _desktop_path(machine)
     if machine.system != "windows":
         values["HOME"] = Value(str(machine.home), Place(words="the home directory"), "desktop")

@@ -186,6 +186,7 @@ class Registration:
     project: Path | None = None
     fields: Mapping[str, object] = field(default_factory=dict)
     inherited: tuple[Variable, ...] = ()  # what the client's own settings put into its environment
+    torn: bool = False  # its file breaks off, so that parts of the entry may be missing
 
     @property
     def label(self) -> str:

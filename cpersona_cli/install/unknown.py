@@ -76,11 +76,17 @@ def _looks_alike(upper: str, *, written: bool) -> bool:
         return True
     if bar and distance(word, "EMBEDDING", 2) <= 2 and nearest(upper, _all_names()):
         return True
-    return written and (word == "CLOTO" or PREFIX + upper in BY_NAME)
+    return written and (word == "CLOTO" or _prefixed(upper))
+
+
+def _prefixed(upper: str) -> bool:
+    """Whether the name with the prefix is one that something of CPersona reads."""
+    row = BY_NAME.get(PREFIX + upper)
+    return row is not None and row.reader in _READERS
 
 
 def _guess(upper: str) -> tuple[str, str]:
-    if PREFIX + upper in BY_NAME:
+    if _prefixed(upper):
         return PREFIX + upper, f"the prefix {PREFIX} is missing"
     if (near := nearest(upper, _all_names())) is not None:
         if near in BY_ALIAS:

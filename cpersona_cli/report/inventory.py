@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import parse_qsl, urlsplit
 
 from cpersona_cli.install.effective import Effective
-from cpersona_cli.install.model import Registration, Status, Variable
+from cpersona_cli.install.model import LaunchKind, Registration, Status, Variable
 from cpersona_cli.install.table import BY_NAME, is_secret
 from cpersona_cli.report.json import place
 from cpersona_cli.report.model import Section
@@ -142,8 +142,12 @@ def _row(facts: Facts, entry: Registration) -> tuple[str, str, str]:
         state = "not examined" if entry.status is Status.ACTIVE else str(entry.status)
         return entry.label, f"{state}: {entry.why}" if entry.why else state, str(entry.place)
     version = targets[0].version.version
-    opened = dict.fromkeys(str(target.database.path or target.database.text) for target in targets)
+    if entry.transport == "http" or entry.launch.kind is LaunchKind.REMOTE:
+        return entry.label, f"calls {bare_url(entry.url or entry.launch.url)}", str(entry.place)
     server = f"cpersona {version}" if version else "cpersona, version unknown"
+    if entry.launch.kind is LaunchKind.PROXY:
+        return entry.label, f"{server}, as a proxy of a server elsewhere", str(entry.place)
+    opened = dict.fromkeys(str(target.database.path or target.database.text) for target in targets)
     return entry.label, f"{server}, {' or '.join(opened)}", str(entry.place)
 
 

@@ -8,6 +8,7 @@ from time import gmtime, strftime
 from cpersona_cli.install.model import Process
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.text import safe
+from cpersona_cli.traps.database_path import well_formed
 from cpersona_cli.traps.database_repairs import check_spelling, salvage, take_over
 from cpersona_cli.traps.model import (
     CannotTellError,
@@ -81,7 +82,7 @@ def _others_have_memories(facts: Facts) -> bool:
 
 def _missing(facts: Facts) -> Iterator[Finding]:
     path = facts.database.path
-    if facts.database.reading.state is State.MISSING and not facts.before_first_start:
+    if facts.database.reading.state is State.MISSING and not facts.before_first_start and not _consequence(facts):
         yield _finding(
             facts,
             f"there is no file {path}; its folder exists, and the server makes the file at its first start",
@@ -92,7 +93,7 @@ def _missing(facts: Facts) -> Iterator[Finding]:
 
 def _no_folder(facts: Facts) -> Iterator[Finding]:
     reading = facts.database.reading
-    if reading.state is State.NO_FOLDER:
+    if reading.state is State.NO_FOLDER and not _consequence(facts):
         yield _finding(
             facts,
             f"the folder {reading.path.parent} does not exist"
@@ -100,6 +101,12 @@ def _no_folder(facts: Facts) -> Iterator[Finding]:
             check_spelling(facts),
             Severity.HINT if facts.before_first_start else None,
         )
+
+
+def _consequence(facts: Facts) -> bool:
+    """Whether every entry that leads here has a path that is wrong as it is written, which is a finding already."""
+    targets = facts.database.targets
+    return bool(targets) and not any(well_formed(target, facts.machine) for target in targets)
 
 
 def _is_folder(facts: Facts) -> Iterator[Finding]:

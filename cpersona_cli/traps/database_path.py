@@ -13,9 +13,9 @@ from cpersona_cli.install.version import older
 from cpersona_cli.record import replace
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.text import plural, safe
-from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Severity, Target, Trap
+from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Severity, SkipError, Target, Trap
 from cpersona_cli.traps.repairs import set_variable
-from cpersona_cli.traps.subject import missing, prompted, server
+from cpersona_cli.traps.subject import missing, prompted, server, untyped
 
 DB = "CPERSONA_DB_PATH"
 
@@ -71,17 +71,32 @@ def _path_form(facts: Facts) -> tuple[Target, str, _Form]:
     """
     target = server(facts)
     setting = target.settings[DB]
+    if untyped(target, setting.name):
+        raise SkipError(f"{DB} is no text, which is a finding of its own")
     if prompted(setting):
         raise CannotTellError(f"{DB} is asked for when the client starts, so which database it opens stands in no file")
     text = setting.text if setting.text is not None else target.database.text
     return target, text, _form(text, _system(target, facts.machine), facts.machine)
 
 
+def well_formed(target: Target, machine: Machine) -> bool:
+    """Whether the path is written as a path should be; if not, what it leads to is only a consequence."""
+    setting = target.settings[DB]
+    text = setting.text if setting.text is not None else target.database.text
+    return _form(text, _system(target, machine), machine) is _Form.FINE
+
+
 def memories(reading: Reading) -> str:
     """How many memories a database holds, in words."""
     if reading.state is State.OK:
         return plural(reading.counts.get("memories", 0), "memory", "memories")
-    return {State.EMPTY: "empty", State.LOCKED: "locked just now"}.get(reading.state, "could not be read")
+    words = {
+        State.EMPTY: "empty",
+        State.LOCKED: "locked just now",
+        State.MISSING: "not made yet",
+        State.NO_FOLDER: "not made yet",
+    }
+    return words.get(reading.state, "could not be read")
 
 
 def _fullest(target: Target) -> Reading | None:

@@ -11,7 +11,7 @@ from cpersona_cli.record import replace
 from cpersona_cli.text import nearest, safe
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap
 from cpersona_cli.traps.repairs import remove_variable, rename_variable, set_variable, set_variables
-from cpersona_cli.traps.subject import missing, own, prompted, server
+from cpersona_cli.traps.subject import missing, own, prompted, server, untyped
 
 MODE = "CPERSONA_EMBEDDING_MODE"
 URL = "CPERSONA_EMBEDDING_URL"
@@ -74,10 +74,12 @@ def _mode_none(facts: Facts) -> Iterator[Finding]:
 
 def _mode_unsupported(facts: Facts) -> Iterator[Finding]:
     registration, found = server(facts).registration, facts.setting(MODE)
-    if not found.invalid:
+    if not found.invalid or untyped(facts.target, found.name):
         return
     text = found.text or ""
     meant = _meant_mode(text)
+    if meant == "api" and _embeds(facts.setting(URL)) and not facts.setting(KEY).given:
+        meant = "http"  # a local server by name, reached through an address of the other kind
     if meant:
         repair = set_variable(registration, found.name, meant, at=found.place)
     else:
@@ -91,6 +93,10 @@ def _mode_unsupported(facts: Facts) -> Iterator[Finding]:
         measured=f"{found.name} is “{safe(text, 60)}”, compared letter by letter{guess}",
         repair=repair,
     )
+
+
+def _embeds(url: Effective) -> bool:
+    return url.given and (url.text or "").rstrip("/").endswith("/embed")
 
 
 def _meant_mode(text: str) -> str:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 from cpersona_cli.install.effective import Effective
-from cpersona_cli.install.model import Variable
+from cpersona_cli.install.model import Registration, Variable
 from cpersona_cli.install.parse import FALSE_WORDS, TRUE_WORDS
 from cpersona_cli.install.refusals import refusals
 from cpersona_cli.install.settings import Invalid, Kind, Reader
@@ -101,13 +101,29 @@ def _not_text(facts: Facts) -> Iterator[Finding]:
         number = isinstance(variable.raw, int | float) and not isinstance(variable.raw, bool)
         if entry.client == "vscode" and (number or variable.raw is None):
             continue  # its format allows numbers, and null to take a variable away
-        kind = _KIND_WORDS.get(type(variable.raw), "no text")
+        kind = _KIND_WORDS.get(type(variable.raw), "null")
         yield Finding(
             about=variable.name,
             place=variable.place,
             measured=f"{safe(variable.name)} is {kind}, not a text in quotes",
-            repair=_as_text(facts.target, variable),
+            expected="env_vars one level up, beside command" if _one_level_up(entry, variable) else "",
+            repair=_lifted(entry, variable) if _one_level_up(entry, variable) else _as_text(facts.target, variable),
         )
+
+
+def _one_level_up(entry: Registration, variable: Variable) -> bool:
+    """Whether Codex's list of names to hand on was put among the variables themselves."""
+    return entry.client == "codex" and variable.name == "env_vars" and isinstance(variable.raw, list)
+
+
+def _lifted(entry: Registration, variable: Variable) -> Repair:
+    place = variable.place
+    return Repair(
+        prose=f"in {place.file}, line {place.line}, take the line out, and put it below [mcp_servers.{entry.name}], "
+        f"then restart {entry.client_title}",
+        edit=f"env_vars = {json.dumps(variable.raw, ensure_ascii=False)}",
+        place=place,
+    )
 
 
 _KIND_WORDS = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 from collections.abc import Iterator
 
 from cpersona_cli.install.clients import CLIENTS
-from cpersona_cli.install.model import Registration, Status
+from cpersona_cli.install.model import Place, Registration, Status
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Trap
 
 # The variable that moves a client's settings, and the clients it moves.
@@ -162,22 +164,41 @@ def _shape(facts: Facts) -> Iterator[Finding]:
         odd = registration.status is Status.ACTIVE and registration.env_shape not in {"object", "null", ""}
         if not ignored and not odd:
             continue
-        place = registration.env_place or registration.place
+        of_env = odd or "env" in registration.why.split("”")[0]
+        place = (registration.env_place if of_env else None) or registration.place
         said = f"the environment of {registration.name!r} is {registration.env_shape}, not an object of names and texts"
-        toml = place.file is not None and place.file.suffix == ".toml"
         yield Finding(
             subject=registration.label,
-            about=f"{registration.name} env",
+            about=f"{registration.name} env" if of_env else registration.name,
             place=place,
             measured=registration.why if ignored and registration.why else said,
-            repair=Repair(
-                prose=f"in {place}, write the environment inside the entry{restart(registration)}",
-                edit=f"[mcp_servers.{registration.name}.env]\nCPERSONA_DB_PATH = '...'"
-                if toml
-                else '"env": {"CPERSONA_DB_PATH": "..."}',
-                place=place,
-            ),
+            expected="" if of_env else "an object with a command and its arguments, or with an address",
+            repair=_reshaped(registration, place, of_env=of_env),
         )
+
+
+def _reshaped(registration: Registration, place: Place, *, of_env: bool) -> Repair:
+    """The entry, or its environment, as the client reads it."""
+    toml = place.file is not None and place.file.suffix == ".toml"
+    after = restart(registration)
+    if of_env:
+        table = "[servers.env]" if registration.client == "clotocore" else f"[mcp_servers.{registration.name}.env]"
+        edit = f"{table}\nCPERSONA_DB_PATH = '...'" if toml else '"env": {"CPERSONA_DB_PATH": "..."}'
+        return Repair(prose=f"in {place}, write the environment inside the entry{after}", edit=edit, place=place)
+    name, words = registration.name, (registration.command, *registration.args)
+    if len(words) == 1:
+        words = tuple(words[0].split()) or ("uvx", "cpersona")
+    if not words[0]:
+        words = ("uvx", "cpersona")
+    command, args = json.dumps(words[0], ensure_ascii=False), json.dumps(list(words[1:]), ensure_ascii=False)
+    if toml and registration.client == "clotocore":
+        edit = f"[[servers]]\nid = {json.dumps(name, ensure_ascii=False)}\ncommand = {command}\nargs = {args}"
+    elif toml:
+        table = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+        edit = f"[mcp_servers.{table}]\ncommand = {command}\nargs = {args}"
+    else:
+        edit = f'{json.dumps(name, ensure_ascii=False)}: {{"command": {command}, "args": {args}}}'
+    return Repair(prose=f"in {place}, write the entry in this shape{after}", edit=edit, place=place)
 
 
 TRAPS = (

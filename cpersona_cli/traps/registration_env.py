@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from cpersona_cli.install.clients import CLIENTS
+from cpersona_cli.install.clients import CLIENTS, IN_TERMINAL
 from cpersona_cli.install.model import LaunchKind, Value
 from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.install.table import is_secret
@@ -23,9 +23,6 @@ _NETWORK = {
 }
 _ASKED = re.compile(r"\$\{(?:input:[^}]*|workspace\w*)\}")
 _BARE = re.compile(r"\$[A-Za-z_]\w*|%[A-Za-z_]\w*%")
-
-# Clients that people start in a terminal, with the shell's variables.
-_TERMINAL = {"claude-code", "codex", "gemini-cli", "copilot-cli"}
 
 #: How each client's own syntax for a variable of the surrounding environment looks.
 _SYNTAX = {
@@ -90,7 +87,7 @@ def _unexpanded(facts: Facts) -> Iterator[Finding]:
         why, severity = _unexpanded_why(name, value)
         if why:
             if target.environment.assumption == "none" and _expanded_in_shell(facts, name):
-                severity = Severity.HINT if registration.client in _TERMINAL else Severity.WARNING
+                severity = Severity.HINT if registration.client in IN_TERMINAL else Severity.WARNING
             shown = "" if is_secret(name) else f"{name}={value.raw or value.text}: "
             yield Finding(
                 about=name,

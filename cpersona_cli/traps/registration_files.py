@@ -34,6 +34,8 @@ def _title(client: str) -> str:
 
 def _costs(looked: Looked, problem: Problem) -> str:
     title = _title(looked.client)
+    if problem.kind is ProblemKind.UNREADABLE:
+        return f"whether {title} reads it, and what stands in it, cannot be told from here"
     if not problem.fatal:
         return f"{title} reads the file, other programs that share it may ignore it"
     if looked.client in _REFUSES:
@@ -60,13 +62,26 @@ def _finding(looked: Looked, problems: list[Problem], severity: Severity | None)
         place=first.place,
         severity=severity,
         measured=f"{where}{first.detail}{more}",
+        expected=_expected(looked, first),
         costs=_costs(looked, first),
-        repair=Repair(
-            prose=f"in {first.place}, {first.advice or 'repair the text'}, then restart {_title(looked.client)}",
-            place=first.place,
-        ),
+        repair=_repair(looked, first),
         evidence=tuple(("also", f"{p.place}: {p.detail}") for p in problems[1:6]),
     )
+
+
+def _expected(looked: Looked, problem: Problem) -> str:
+    if problem.kind not in _SYNTAX:
+        return ""
+    if looked.path.suffix == ".toml":
+        return "valid TOML"
+    return "valid JSON" if problem.kind in {ProblemKind.SYNTAX, ProblemKind.TRUNCATED} else ""
+
+
+def _repair(looked: Looked, problem: Problem) -> Repair:
+    if problem.kind is ProblemKind.UNREADABLE:
+        return Repair(prose=problem.advice or f"put a regular file at {problem.place}", place=problem.place)
+    advice = problem.advice or "repair the text"
+    return Repair(prose=f"in {problem.place}, {advice}, then restart {_title(looked.client)}", place=problem.place)
 
 
 def _syntax(facts: Facts) -> Iterator[Finding]:

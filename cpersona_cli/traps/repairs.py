@@ -17,7 +17,6 @@ from cpersona_cli.install.model import LaunchKind, Place, Registration
 from cpersona_cli.text import safe
 from cpersona_cli.traps.model import Repair
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # a variable name that a shell can be told of
 _CONTAINERS = {LaunchKind.DOCKER, LaunchKind.COMPOSE}
 
@@ -52,7 +51,7 @@ def set_variable(registration: Registration, name: str, value: str, *, at: Place
     if at is None or at.file is None:
         return set_variables(registration, {name: value})
     edit = _spelled(_style(registration, (name,), at), name, value)
-    return Repair(prose=f"in {_where(at)}, change to{_then(registration)}", edit=edit, place=at)
+    return Repair(prose=f"in {_where(at)}, write this instead{_then(registration)}", edit=edit, place=at)
 
 
 def _standing(registration: Registration, name: str) -> Place | None:
@@ -75,9 +74,9 @@ def set_variables(registration: Registration, values: Mapping[str, str]) -> Repa
         place, verb = registration.place, _in_arguments(registration)
     else:
         standing = [name for name in values if _standing(registration, name)]
-        verb = "add to its environment"
+        verb = "add to its environment" if registration.env_place else "give the entry an environment"
         verb += f", in place of the {' and '.join(standing)} that stands there" if standing else ""
-        edit = edit if registration.env_place else _new_block(registration, edit)
+        edit = edit if registration.env_place else _new_block(style, values)
     return Repair(prose=f"in {_where(place)}, {verb}{_then(registration)}", edit=edit, place=place)
 
 
@@ -159,16 +158,10 @@ def _in_arguments(registration: Registration) -> str:
     return "add to its arguments, before the server's command, because the env block does not reach into WSL"
 
 
-def _new_block(registration: Registration, edit: str) -> str:
-    """The whole env block, for an entry that has none yet."""
-    file = registration.place.file
-    if file is None or file.suffix != ".toml":
-        return f'"env": {{ {edit} }}'
-    if registration.client == "codex":
-        name = registration.name
-        table = name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
-        return f"[mcp_servers.{table}.env]\n{edit}"
-    return f"[servers.env]\n{edit}"
+def _new_block(style: _Style, values: Mapping[str, str]) -> str:
+    """The whole env block, for an entry that has none yet; on one line, so that it can stand anywhere in the entry."""
+    inner = ", ".join(_spelled(style, name, value) for name, value in values.items())
+    return f"env = {{ {inner} }}" if style is _Style.TOML else f'"env": {{ {inner} }}'
 
 
 def _toml(value: str) -> str:

@@ -6,9 +6,20 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from itertools import groupby
 
+from cpersona_cli.install.clients import IN_TERMINAL
 from cpersona_cli.install.version import NEWEST_KNOWN, older
 from cpersona_cli.record import record, replace
-from cpersona_cli.traps.model import CannotTellError, Database, Facts, Finding, Needs, SkipError, Target, Trap
+from cpersona_cli.traps.model import (
+    CannotTellError,
+    Database,
+    Facts,
+    Finding,
+    Needs,
+    Severity,
+    SkipError,
+    Target,
+    Trap,
+)
 
 
 class State(StrEnum):
@@ -97,14 +108,25 @@ def _merge(group: Sequence[tuple[Target | Database | None, _Outcome]]) -> _Outco
     for subject, outcome in group:
         for finding in outcome.findings:
             seen.setdefault((finding.fingerprint, finding.measured), []).append((subject, finding))
-    findings = tuple(
-        pairs[0][1] if len(pairs) == total else replace(pairs[0][1], depends=_condition(pairs[0][0]))
-        for pairs in seen.values()
-    )
+    findings = tuple(pairs[0][1] if len(pairs) == total else _conditional(*pairs[0]) for pairs in seen.values())
     if findings:
         return _Outcome(State.FINDINGS, findings)
     worst = [State.UNKNOWN, State.PASS, State.SKIPPED, State.FINDINGS]
     return min(outcomes, key=lambda outcome: worst.index(outcome.state))
+
+
+def _conditional(subject: Target | Database | None, finding: Finding) -> Finding:
+    """A finding under one assumption: no fault of a client that is usually started the other way.
+
+    Clients that run in a terminal have the shell's variables; without them they start only from other programs.
+    """
+    severity = finding.severity or Severity.FAULT
+    if isinstance(subject, Target):
+        terminal = subject.registration.client in IN_TERMINAL
+        usual = terminal and subject.environment.assumption == "shell"
+        mildest = Severity.HINT if terminal else Severity.WARNING
+        severity = severity if usual else max(severity, mildest, key=lambda one: one.rank)
+    return replace(finding, depends=_condition(subject), severity=severity)
 
 
 def _condition(subject: Target | Database | None) -> str:

@@ -40,6 +40,11 @@ def prompted(setting: Effective) -> bool:
     return bool(setting.unresolved) and _PROMPT in (setting.text or "")
 
 
+def untyped(target: Target, name: str) -> bool:
+    """Whether the file gives ``name`` as no text at all (a number, a list): that is a finding of its own."""
+    return any(v.name == name and not isinstance(v.raw, str) for v in target.registration.variables)
+
+
 def own(target: Target, name: str) -> bool:
     """Whether ``name`` was written for this server, and is not merely inherited from the shell around the client."""
     value = target.environment.values.get(name)
@@ -64,9 +69,12 @@ def missing(finding: Finding, target: Target) -> Finding:
     """A finding about a variable that is not set, as far as that can be known.
 
     What a wrapper or a shell's start files may set after all is a warning and says so. Raises ``CannotTellError`` for
-    a container that was made earlier, whose variables are all unknown.
+    a container that was made earlier, whose variables are all unknown, and ``SkipError`` for an entry in a file that
+    breaks off, which is a finding of its own.
     """
     launch = target.registration.launch
+    if target.registration.torn:
+        raise SkipError(f"{target.registration.place.file} ends too early; what was to follow is not known")
     if launch.made_earlier:
         raise CannotTellError(f"{finding.about} is not in the command, and {launch.unclear[0]}")
     condition = unless_set_elsewhere(target)

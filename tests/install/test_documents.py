@@ -126,7 +126,9 @@ def test_nul_bytes_of_a_crash_are_counted(tmp_path: Path) -> None:
     assert "40 NUL bytes" in document.problems[0].detail
     assert _database(document) == "/srv/ä.db"
     document = _read(tmp_path, b"\0" * 8)
-    assert "8 NUL bytes" in document.problems[0].detail
+    assert [(problem.kind, "8 NUL bytes" in problem.detail) for problem in document.problems] == [
+        (ProblemKind.EMPTY, True)
+    ]
     assert document.state == "broken"
 
 

@@ -86,6 +86,11 @@ def test_names_that_only_count_when_written_for_this_server(name: str, meant: st
     assert found.place.line == 11
 
 
+@pytest.mark.parametrize("name", ["LOG_LEVEL", "DATABASE_PATH", "NO_COLOR"])
+def test_a_name_is_no_setting_without_its_prefix_when_it_is_none_with_it(name: str) -> None:
+    assert unknown_names(block({name: "1"}).values) == ()
+
+
 def test_every_name_nobody_reads_is_told_with_its_reason() -> None:
     rows = [s for s in SETTINGS if s.reader is Reader.NOBODY and not s.removed and s.name != "OPENAI_API_KEY"]
     found = unknown_names(process({row.name: "1" for row in rows}).values)

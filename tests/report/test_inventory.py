@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.traps import MACHINE, facts, reading, registration, targets
 
-from cpersona_cli.install.model import Looked, Place, Process, Status, Variable
+from cpersona_cli.install.model import Launch, LaunchKind, Looked, Place, Process, Status, Variable
 from cpersona_cli.record import replace
 from cpersona_cli.report import inventory
 from cpersona_cli.report.model import Section
@@ -138,9 +138,13 @@ def test_the_registrations_found() -> None:
         registration(client="codex", status=Status.DISABLED, why="switched off in the client"),
         registration(client="cursor", status=Status.HIDDEN),
         registration(client="zed"),
+        registration(client="windsurf", transport="http", url="http://u:hidden@127.0.0.1:8402/mcp?token=hidden"),
+        registration(client="vscode", launch=Launch(kind=LaunchKind.PROXY)),
     )
     known = replace(
-        facts(), discovery=replace(facts().discovery, registrations=entries), targets=targets(entries[0], version=None)
+        facts(),
+        discovery=replace(facts().discovery, registrations=entries),
+        targets=(*targets(entries[0], version=None), *targets(entries[4], version=None), *targets(entries[5])),
     )
     shown = {name: value for name, value, _ in rows(known, 0)["registrations"]}
     assert shown == {
@@ -148,6 +152,8 @@ def test_the_registrations_found() -> None:
         "Codex (user)": "disabled: switched off in the client",
         "Cursor (user)": "hidden",
         "Zed (user)": "not examined",
+        "Windsurf (user)": "calls http://127.0.0.1:8402/mcp",
+        "VS Code (user)": "cpersona 2.6.14, as a proxy of a server elsewhere",
     }
     found = inventory.payload(known)["registrations"]
     assert [(entry["client"], entry["status"], entry["version"]) for entry in found] == [  # type: ignore[attr-defined]
@@ -155,6 +161,8 @@ def test_the_registrations_found() -> None:
         ("codex", "disabled", None),
         ("cursor", "hidden", None),
         ("zed", "active", None),
+        ("windsurf", "active", None),
+        ("vscode", "active", "2.6.14"),
     ]
 
 

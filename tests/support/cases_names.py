@@ -84,6 +84,13 @@ MODE_UNSUPPORTED = (
     Case(
         "names.mode-unsupported", "under the alias", facts({"EMBEDDING_MODE": "ollama"}), says='"EMBEDDING_MODE": "api"'
     ),
+    Case(
+        "names.mode-unsupported",
+        "a local server at an address of the other kind",
+        facts({MODE: "ollama", URL: "http://127.0.0.1:8401/embed"}),
+        says=f'"{MODE}": "http"',
+    ),
+    Case("names.mode-unsupported", "no text is another finding", facts({MODE: True}), "pass"),
     Case("names.mode-unsupported", "in TOML", facts({MODE: "HTTP"}, client="codex"), says=f'{MODE} = "http"'),
     Case("names.mode-unsupported", "literal in a process", facts({MODE: "${M}"}, client="env"), says="“${M}”"),
     Case("names.mode-unsupported", "before it was refused", facts({MODE: "HTTP"}, version="2.5.9"), says="http"),

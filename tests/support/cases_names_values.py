@@ -41,6 +41,13 @@ NOT_TEXT = (
         says='CPERSONA_HTTP_PORT = "8402"',
     ),
     Case("names.not-text", "null", facts({URL: None}), says=f"remove {URL}"),
+    Case("names.not-text", "null by its name", facts({URL: None}), says=f"{URL} is null"),
+    Case(
+        "names.not-text",
+        "a list that belongs beside the block",
+        facts({"env_vars": ["A"]}, client="codex"),
+        says=('env_vars = ["A"]', "below [mcp_servers.cpersona]", "one level up"),
+    ),
     Case("names.not-text", "a list", facts({"ARGS": ["a"]}), says="a list"),
     Case("names.not-text", "an object", facts({"ARGS": {"a": 1}}), says="an object"),
     Case("names.not-text", "a secret is not shown", facts({KEY: 1234567890}), says="<the same value>"),

@@ -25,6 +25,11 @@ def seen(state: State = State.OK, *others: Reading, detail: str = "", pre: bool 
     return facts({"CPERSONA_DB_PATH": DB}, reading=[one, *others], before_first_start=pre)
 
 
+def led_astray(state: State) -> Facts:
+    """A path that begins with ``~``, and the file of that name in the folder the server starts in."""
+    return facts({"CPERSONA_DB_PATH": "~/m.db"}, reading=reading("/home/u/work/~/m.db", state), cwd="/home/u/work")
+
+
 def case(name: str, what: str, known: Facts, state: str = "findings", says: str | tuple[str, ...] = ()) -> Case:
     return Case(f"database.{name}", what, known, state, says)
 
@@ -44,6 +49,8 @@ CASES = (
     case("no-folder", "no folder", seen(State.NO_FOLDER), says="the folder /home/u does not exist"),
     case("no-folder", "before the first start", seen(State.NO_FOLDER, pre=True), says="at its first start"),
     case("no-folder", "there", seen(), "pass"),
+    case("no-folder", "of a path that is wrong as it is written", led_astray(State.NO_FOLDER), "pass"),
+    case("missing", "of a path that is wrong as it is written", led_astray(State.MISSING), "pass"),
     case("is-folder", "a folder", seen(State.IS_FOLDER), says=f"{DB}/cpersona.db"),
     case("is-folder", "a file", seen(), "pass"),
     case("no-permission", "refused", seen(State.NO_PERMISSION, owner=0), says=("may not read", "user id 0", "chown")),

@@ -38,6 +38,7 @@ OTHER, CONTROL = "database.path-of-another-system", "database.path-control-chara
 MEMORY, EMPTY = "database.path-memory", "database.path-empty"
 
 CASES = (
+    Case(RELATIVE, "no text is another finding", facts({DB: None}, client="codex"), "skipped"),
     Case(UNSET, "no path", path(None), says=("data/cpersona.db", '= "/home/u/.claude/cpersona.db"')),
     Case(UNSET, "an empty path", path(""), says="is not set"),
     Case(UNSET, "an empty path before 2.6.11 is another trap", path("", version="2.6.10"), "pass"),

@@ -123,6 +123,30 @@ FILE = (
         says=("is array, not an object", "[mcp_servers.cpersona.env]"),
         severity="fault",
     ),
+    Graded(
+        "registration.shape",
+        "an array for the command",
+        alone(
+            replace(
+                entry(Status.IGNORED, "shape", "“command” is one array; it must be the program as text"),
+                command="uvx",
+                args=("cpersona",),
+            )
+        ),
+        says=('"cpersona": {"command": "uvx", "args": ["cpersona"]}', "an object with a command"),
+    ),
+    Graded(
+        "registration.shape",
+        "a line in place of an object",
+        alone(
+            replace(
+                entry(Status.IGNORED, "shape", "“cpersona” is one string; an object belongs here", client="codex"),
+                command="uvx cpersona",
+                args=(),
+            )
+        ),
+        says='[mcp_servers.cpersona]\ncommand = "uvx"\nargs = ["cpersona"]',
+    ),
     Graded("registration.shape", "null is no environment", facts(ENV, env_shape="null"), "pass"),
     Graded("registration.shape", "an object", beside(), "pass"),
 )

@@ -153,7 +153,7 @@ CASES = (
         "registration.file-unreadable",
         "no permission",
         facts(looked=[looked("cursor", problem(ProblemKind.UNREADABLE, None))]),
-        says="Cursor",
+        says=("whether Cursor reads it", f"put a regular file at {FILE}"),
         severity="warning",
     ),
     Graded("registration.file-unreadable", "nothing wrong", facts(looked=[looked("cursor")]), "pass"),

@@ -55,7 +55,7 @@ def test_a_docker_value_is_changed_where_it_stands() -> None:
     entry = registration({}, launch=docker({"A": "1"}))
     repair = set_variable(entry, "A", "2", at=entry.place)
     assert repair.edit == '"-e", "A=2"'
-    assert "change to" in repair.prose
+    assert "write this instead" in repair.prose
 
 
 def test_a_name_handed_on_by_docker_is_set_in_the_env_block() -> None:
@@ -93,21 +93,22 @@ def test_a_value_in_another_file_is_spelled_as_that_file_does(file: str, edit: s
     at = Place(Path(file), 3)
     repair = set_variable(registration({}), "A", "x y", at=at)
     assert repair.edit == edit
-    assert repair.prose.startswith(f"in {file}, line 3, change to")
+    assert repair.prose.startswith(f"in {file}, line 3, write this instead")
 
 
 @pytest.mark.parametrize(
     ("client", "name", "edit"),
     [
-        ("claude-code", "cpersona", '"env": { "A": "1" }'),
-        ("codex", "cpersona", '[mcp_servers.cpersona.env]\nA = "1"'),
-        ("codex", "my memory", '[mcp_servers."my memory".env]\nA = "1"'),
-        ("clotocore", "memory.cpersona", '[servers.env]\nA = "1"'),
+        ("claude-code", "cpersona", '"env": { "A": "1", "B": "2" }'),
+        ("codex", "cpersona", 'env = { A = "1", B = "2" }'),
+        ("clotocore", "memory.cpersona", 'env = { A = "1", B = "2" }'),
     ],
 )
 def test_an_entry_without_an_env_block_gets_one(client: str, name: str, edit: str) -> None:
     entry = registration({}, client=client, name=name, env_place=None)
-    assert set_variable(entry, "A", "1").edit == edit
+    repair = set_variables(entry, {"A": "1", "B": "2"})
+    assert repair.edit == edit
+    assert "give the entry an environment" in repair.prose
 
 
 def test_an_inherited_value_is_set_in_the_registration_not_in_the_shell() -> None:
@@ -149,3 +150,16 @@ def test_a_variable_that_stands_there_is_replaced_and_not_given_twice() -> None:
     assert "in place" not in set_variables(entry, {"C": "3"}).prose
     outside = registration({"A": ""}, launch=docker())
     assert set_variable(outside, "A", "1").edit == '"-e", "A=1"'
+
+
+def test_what_is_given_to_a_toml_entry_can_stand_anywhere_in_it() -> None:
+    """A table header would take the lines after it away from the entry."""
+    lines = ["[mcp_servers.memory]", "command = 'uvx'", "args = ['cpersona']"]
+    edit = set_variables(registration({}, client="codex", env_place=None), {"A": r"C:\x", "B": "2"}).edit
+    for at in (1, 2, 3):
+        text = "\n".join([*lines[:at], edit, *lines[at:]])
+        assert tomllib.loads(text)["mcp_servers"]["memory"] == {
+            "command": "uvx",
+            "args": ["cpersona"],
+            "env": {"A": r"C:\x", "B": "2"},
+        }

@@ -72,6 +72,9 @@ def test_what_may_be_set_elsewhere_is_missing_only_perhaps() -> None:
     assert told(UVX, ("x.env: no such file",)).severity is None
     hint = missing(replace(finding, severity=Severity.HINT), target(facts({}, launch=replace(UVX, wrapper="run.sh"))))
     assert hint.severity is Severity.HINT
+    torn = facts({}).target
+    with pytest.raises(SkipError, match="ends too early"):
+        missing(finding, replace(torn, registration=replace(torn.registration, torn=True)))
     entered = replace(docker(), image="", unclear=("the container memory was made earlier",))
     with pytest.raises(CannotTellError, match=f"{URL} is not in the command, and the container memory"):
         told(entered)
