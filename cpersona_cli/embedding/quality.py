@@ -162,7 +162,10 @@ class Quality:
         texts, places = batch(f"{self.word}{size}", size, self.texts)
         outcome = await self.caller.embed(texts)
         self.found.batches.append(Batch(size=size, kind=outcome.kind, seconds=outcome.elapsed, limit=outcome.limit))
-        if outcome.ok and outcome.dim == self.found.outcome.dim:
+        if outcome.ok and outcome.dim != self.found.outcome.dim:
+            measured = f"{size} texts at once have {outcome.dim} dimensions, four {self.found.outcome.dim}"
+            self.found.remarks.append(Remark(name="unstable", measured=measured, fatal=True, kind=Kind.UNSTABLE))
+        elif outcome.ok:
             for place, vector in zip(places, self.found.outcome.vectors, strict=False):
                 if cosine(outcome.vectors[place], vector) < ALONE and not self._known("unstable"):
                     measured = f"among {size} texts, text {place} has another vector than before"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.endpoints_small import Answer, Request, SmallEndpoint, serving
 from support.scripted import HTTP, Script, Time, ended
 
@@ -14,6 +17,8 @@ from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Measured, Plan, StoredText
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.probe import measure, probe
+from cpersona_cli.report.probe import payload, sections
+from cpersona_cli.traps.endpoint import Subject, findings, unsettled
 
 STEPS = ["contract", "values", "repeat", "alone", "separation", "long", "batch-32", "batch-64", "body"]
 
@@ -196,6 +201,15 @@ def test_the_largest_batch_is_found(limit: int, largest: int, *, skipped: bool) 
     assert found.largest_batch == largest
     assert remarks(found) == ["batch-too-large"]
     assert (states(found)["batch-64"] == "skipped") is skipped
+
+
+def test_another_width_in_large_batches() -> None:
+    def cut(request: Request, vectors: list[list[float]]) -> list[Any]:
+        return [[1.0, 0.0] for _ in vectors] if len(request.texts) > 20 else vectors
+
+    with serving(after=cut) as server:
+        found = look(server)
+    assert any(remark.name == "unstable" and remark.fatal for remark in found.remarks)
 
 
 def silent_limit(request: Request, _number: int) -> Answer | None:
@@ -433,3 +447,36 @@ def test_several_at_once_in_their_order() -> None:
         endpoints = [Endpoint(mode=Mode.HTTP, url=server.url()) for server in (one, two, one)]
         assert [found.outcome.dim for found in probe(endpoints, Plan())] == [8, 16, 8]
     assert probe([], Plan()) == []
+
+
+ROW = StoredText("7", "a text", (1.0, 0.0))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from([0.1, 40.0]), st.sampled_from(list(Kind))), min_size=1, max_size=14), st.data()
+)
+def test_whatever_the_calls_come_to_there_is_a_report(ends: list[tuple[float, Kind]], data: st.DataObject) -> None:
+    plan = Plan(
+        wait=data.draw(st.sampled_from([0.0, 60.0])),
+        count=data.draw(st.integers(0, 3)),
+        full=data.draw(st.booleans()),
+        samples=(ROW,) * data.draw(st.integers(0, 3)),
+    )
+    time = Time()
+    endpoint = Endpoint(mode=data.draw(st.sampled_from([Mode.HTTP, Mode.API])), url="http://127.0.0.1:9/v1/embeddings")
+    script = Script(time, *((seconds, ended(kind)) for seconds, kind in ends))
+    found = asyncio.run(measure(endpoint, plan, script, clock=time.clock, resolver=nowhere))
+    subject = Subject(label="x", measured=found)
+    told = [*findings(subject), *unsettled(subject)]
+    assert {step.state for step in found.steps} <= {"pass", "findings", "unknown", "skipped"}
+    assert [step.name for step in found.steps][:9] == STEPS
+    if not found.outcome.ok and found.outcome.kind is not Kind.DISABLED:
+        assert told
+    document = json.dumps(payload([subject], {}), default=str)
+    assert json.loads(document)["kind"] == found.outcome.kind
+    assert list(sections([subject], {}))
+
+
+async def nowhere(_host: str, _port: int) -> Sequence[str]:
+    return ()

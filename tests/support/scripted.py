@@ -58,7 +58,7 @@ class Script:
         self.time.seconds += min(seconds, endpoint.timeout)
         if seconds > endpoint.timeout:
             return ended(Kind.TIMEOUT, elapsed=endpoint.timeout)
-        vectors = [_vector(text) for text in texts] if outcome.kind is Kind.OK else ()
+        vectors = [_vector(text) for text in texts] if outcome.ok else ()
         return replace(
             outcome,
             elapsed=seconds,
