@@ -10,6 +10,7 @@ WordLlama      l2_supercat, behind ``wordllama_server.py``  256  ``http`` at ``/
 
 They live in an environment of their own, which ``make test`` builds and names in ``CPERSONA_CLI_TEST_EMBED``. Every
 server ends with its standard input, so none outlives the tests however those end. Nothing is downloaded at run time.
+By hand: ``make .venv-embed/.done``, then ``CPERSONA_CLI_TEST_EMBED=.venv-embed/bin/python pytest tests/embedding``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -138,12 +139,41 @@ def free_port() -> int:
             return port
 
 
+def forwarded(
+    request: bytes,
+    server: Running,
+    *,
+    asked: Callable[[], None] = lambda: None,
+    answering: Callable[[], None] = lambda: None,
+) -> bytes:
+    """What ``server`` answers to one whole request, as far as it gets: for ``support.replies.serve`` in front of it.
+
+    ``asked`` is called when the server has the request, ``answering`` when it has begun to answer. Segments and
+    window are kept small, so that no long answer is in the hands of the operating system by then.
+    """
+    with socket.socket() as upstream:
+        upstream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        upstream.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+        upstream.settimeout(PATIENCE)
+        upstream.connect((server.host, server.port))
+        upstream.sendall(request.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
+        asked()
+        received = b""
+        # a server that was killed ends the connection in one way or the other
+        with contextlib.suppress(ConnectionError):
+            while piece := upstream.recv(4096):
+                if not received:
+                    answering()
+                received += piece
+        return received
+
+
 def interpreter() -> Path:
     """The interpreter of the embedding servers; skips the test where none is named, fails it where it is missing."""
     named = os.environ.get(VARIABLE, "")
     if not named:
         pytest.skip(f"{VARIABLE} names no interpreter with the real embedding servers; `make test` sets it")
-    python = Path(named)
+    python = Path(named).absolute()
     if not os.access(python, os.X_OK):
         pytest.fail(f"{VARIABLE} names {python}, which cannot be run: `make .venv-embed/.done` builds it")
     return python
