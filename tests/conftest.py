@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from support.real_endpoints import e5, embed_python, minilm, supercat
 from support.stores import copy_store, write_store
+
+# pytest --hypothesis-profile=nightly
+settings.register_profile("nightly", max_examples=10_000, deadline=None)
 
 __all__ = ["e5", "embed_python", "minilm", "server_store", "store", "supercat"]
 

@@ -73,10 +73,7 @@ def judge_exception(error: BaseException, *, phase: Phase = Phase.CONNECTION, pr
     """The kind of ``error`` that ended a call in ``phase``. Total."""
     links = list(chain(error))
     where = _Where(phase, proxied)
-    failure = _configuration(links)
-    if failure is not None:
-        return failure
-    for judge in (_late, _secure, _names, _timeouts, _connection):
+    for judge in (_configuration, _late, _secure, _names, _timeouts, _connection):
         failure = judge(links, where)
         if failure is not None:
             return failure
@@ -94,10 +91,15 @@ def _overdue(where: _Where, detail: str) -> Failure:
     return Failure(Kind.TLS if where.phase is Phase.HANDSHAKE else Kind.TIMEOUT, detail)
 
 
-def _configuration(links: list[BaseException]) -> Failure | None:
+def _configuration(links: list[BaseException], where: _Where) -> Failure | None:
     if any(isinstance(link, httpx.LocalProtocolError) for link in links):
         return Failure(Kind.CONFIG_CREDENTIAL, "LocalProtocolError")
+    if where.phase is Phase.BODY:
+        return None
     wrong = _first(links, *_CONFIGURATION)
+    if wrong is not None and where.phase is Phase.ANSWER:
+        # our own address was good enough to be called: the reply names another one, which is none
+        return Failure(Kind.NOT_HTTP, type(wrong).__name__)
     if wrong is not None:
         return Failure(Kind.CONFIG_URL, type(wrong).__name__)
     missing = _first(links, ImportError, FileNotFoundError)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from urllib.parse import quote, unquote
 
 from cpersona_cli.embedding.kinds import MEANINGS, Kind, Stage
-from cpersona_cli.text import bare_url, safe
+from cpersona_cli.text import bare_url, redact, safe
 
 
 class Mode(StrEnum):
@@ -43,7 +43,7 @@ class Endpoint:
     @property
     def address(self) -> str:
         """The URL as it may be shown: without user info, query and fragment."""
-        return safe(bare_url(self.url))
+        return safe(redact(bare_url(self.url), self.secrets))
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -83,6 +83,8 @@ def _user_info(url: str) -> Iterator[str]:
         authority = inside
     info = authority.rpartition("@")[0]
     yield info
+    # a message about such an address may hold a part of the password only
+    yield from re.split(r"[/?#]", info.partition(":")[2])
     yield info.partition(":")[2]
     if info:
         yield base64.b64encode(unquote(info).encode("utf-8", "surrogatepass")).decode()

@@ -23,6 +23,7 @@ from cpersona_cli.text import redact
 #: The server refuses larger bodies, in bytes, after it has received all of them.
 MAX_BODY = 64 << 20
 
+_SIGNS = 0xF0000  # a plane for private use
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
 # What the server turns into a failed outcome; anything else escapes to its caller.
 _CAUGHT = (httpx.RequestError, httpx.HTTPStatusError, httpx.InvalidURL, ValueError, KeyError)
@@ -151,10 +152,21 @@ def address(url: str) -> str:
 def _failed(endpoint: Endpoint, error: BaseException) -> ServerView:
     text = words(error)
     text = text.replace(endpoint.url, address(endpoint.url)) if endpoint.url else text
-    text = _URL.sub(_clean, text)
-    line = f"mode={endpoint.mode} / POST {address(endpoint.url)} failed: {type(error).__name__}: {text}"
-    safe = redact(line, endpoint.secrets)
-    return ServerView(attempted=True, ok=False, error=safe, leaks=safe != line)
+    # A secret with a quotation mark in it would be cut in two by the server's own cleaning of URLs, and the rest would
+    # stay: single characters stand for secrets meanwhile.
+    hidden = [
+        secret for secret in sorted(endpoint.secrets, key=len, reverse=True) if redact(secret, [secret]) != secret
+    ]
+    signs = {chr(_SIGNS + place): secret for place, secret in enumerate(hidden)}
+    masked = text
+    for sign, secret in signs.items():
+        masked = masked.replace(secret, sign)
+    masked = _URL.sub(_clean, masked)
+    for sign, secret in signs.items():
+        masked = masked.replace(sign, f"[{len(secret)} characters removed]")
+    line = f"mode={endpoint.mode} / POST {address(endpoint.url)} failed: {type(error).__name__}: "
+    shown = redact(line + masked, endpoint.secrets)
+    return ServerView(attempted=True, ok=False, error=shown, leaks=shown != line + _URL.sub(_clean, text))
 
 
 def _clean(match: re.Match[str]) -> str:

@@ -88,6 +88,8 @@ FIRST, SHAKE, ANSWER, BODY = Phase.CONNECTION, Phase.HANDSHAKE, Phase.ANSWER, Ph
         (httpx.InvalidURL("?"), FIRST, Kind.CONFIG_URL, Kind.CONFIG_URL),
         (ExceptionGroup("one", [ExceptionGroup("two", [OverflowError()])]), FIRST, Kind.CONFIG_URL, Kind.CONFIG_URL),
         (UnicodeError("label too long"), FIRST, Kind.CONFIG_URL, Kind.CONFIG_URL),
+        (caused(httpx.RemoteProtocolError("?"), httpx.InvalidURL("?")), ANSWER, Kind.NOT_HTTP, Kind.NOT_HTTP),
+        (within(httpx.ReadError(""), OverflowError()), BODY, Kind.DISCONNECTED, Kind.DISCONNECTED),
         (httpx.LocalProtocolError("?"), ANSWER, Kind.CONFIG_CREDENTIAL, Kind.CONFIG_CREDENTIAL),
         (ImportError("?"), FIRST, Kind.CONFIG_CLIENT, Kind.CONFIG_CLIENT),
         (FileNotFoundError(errno.ENOENT, "?"), FIRST, Kind.CONFIG_CLIENT, Kind.CONFIG_CLIENT),

@@ -123,6 +123,7 @@ HEADS: Mapping[str, Script] = {
     "redirect": [reply(b"", 302, headers={"location": "http://user:pw@elsewhere.invalid/embed?key=abc"})],
     "redirect beside": [reply(b"", 308, headers={"location": "/v1/embed?key=abcdefgh"})],
     "redirect with letters": [reply(b"", 301, headers={"location": "http://elsewhere.invalid/größer"})],
+    "redirect to no address": [reply(b"", 302, headers={"location": "http://["})],
     "status 204": [reply(b"", 204)],
     "two lengths": [head(200, headers=[("content-length", "2"), ("content-length", "2")]) + b"{}"],
     "unequal lengths": [head(200, headers=[("content-length", "2"), ("content-length", "3")]) + b"{}"],
