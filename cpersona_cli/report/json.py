@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import cache
 
 from cpersona_cli import __version__
 from cpersona_cli.install.model import Place
@@ -20,7 +21,13 @@ def render(report: Report, _style: Style) -> str:
 
     Paths stay absolute, for programs to open.
     """
-    return json.dumps(_plain(document(report), report.secrets), indent=2, allow_nan=False) + "\n"
+
+    @cache
+    def clean(text: str) -> str:
+        # Most texts of a document come again and again: every setting's name for every registration.
+        return redact(text, report.secrets).encode("utf-8", "backslashreplace").decode()
+
+    return json.dumps(_plain(document(report), clean), indent=2, allow_nan=False) + "\n"
 
 
 def document(report: Report) -> Mapping[str, object]:
@@ -98,14 +105,14 @@ def _check(check: Check) -> Mapping[str, object]:
     }
 
 
-def _plain(value: object, secrets: Sequence[str]) -> object:
-    """``value`` as JSON can hold it: unpaired surrogates escaped, other objects as their text, no secret left."""
+def _plain(value: object, clean: Callable[[str], str]) -> object:
+    """``value`` as JSON can hold it; ``clean`` takes unpaired surrogates and secrets out of each text."""
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, Mapping):
-        return {str(_plain(str(key), secrets)): _plain(item, secrets) for key, item in value.items()}
+        return {clean(str(key)): _plain(item, clean) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item, secrets) for item in value]
-    return redact(str(value), secrets).encode("utf-8", "backslashreplace").decode()
+        return [_plain(item, clean) for item in value]
+    return clean(str(value))

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from support.documents import document
-from support.reports import ALL, FAILING, HOME, SECRET, URL_MISSING
+from support.reports import ALL, FAILING, HOME, PASSING, SECRET, URL_MISSING
 
 from cpersona_cli import __version__
 from cpersona_cli.record import replace
@@ -74,3 +75,17 @@ def test_style_changes_nothing() -> None:
 
 def test_a_report_without_a_command_still_has_a_schema() -> None:
     assert document(render(Report(command="", error="x", error_code=ALL["usage"].error_code), Style()))
+
+
+def test_each_text_is_searched_for_secrets_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hundred registrations with a key each would otherwise take half a minute."""
+    searched: list[str] = []
+
+    def redact(text: str, secrets: Iterable[str]) -> str:
+        searched.append(text)
+        return text.replace(next(iter(secrets)), "-")
+
+    monkeypatch.setattr("cpersona_cli.report.json.redact", redact)
+    found = json.loads(render(replace(PASSING, notes=["a hidden word"] * 50, secrets=["hidden"]), Style()))
+    assert found["notes"] == ["a - word"] * 50
+    assert searched.count("a hidden word") == 1
