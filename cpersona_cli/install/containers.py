@@ -128,7 +128,7 @@ def program_name(word: str) -> str:
 
 def _with_words(launch: Launch, words: Sequence[str], site: Site) -> Launch:
     """``launch`` with the command that runs inside the container."""
-    inner = follow(words, site)
+    inner = follow(words, replace(site, elsewhere=True))
     if not inner.package:
         return replace(launch, leftover=tuple(words))
     return replace(

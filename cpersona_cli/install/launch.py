@@ -32,11 +32,15 @@ _LEVELS = 8
 
 @record(kw_only=True)
 class Site:
-    """Where a command line is read: the machine, the folder relative names start from, and how deep it stands."""
+    """Where a command line is read: the machine, the folder relative names start from, and how deep it stands.
+
+    ``elsewhere``: inside a container or WSL, where files of these names are not the machine's own.
+    """
 
     machine: Machine
     base: Path
     level: int = 0
+    elsewhere: bool = False
 
 
 def understand(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
+from cpersona_cli.install import locate
 from cpersona_cli.install.launch import (
     ASSIGNMENT,
     Site,
@@ -16,8 +18,9 @@ from cpersona_cli.install.launch import (
     split_windows,
     stem,
 )
-from cpersona_cli.install.model import Launch, LaunchKind
+from cpersona_cli.install.model import Launch, LaunchKind, Variable
 from cpersona_cli.install.options import leading
+from cpersona_cli.install.stray import in_file, login_files
 from cpersona_cli.record import replace
 
 
@@ -48,13 +51,26 @@ def shell(words: Sequence[str], site: Site) -> Launch | None:
     found = _script_line(split_posix(text), site)
     if options.has("-l", "--login", "-i"):
         said = f"{stem(words[0])} reads the user's start files first, which may set variables and PATH"
-        found = replace(found, wrapper=f"{stem(words[0])} as a login shell", unclear=(*found.unclear, said))
+        read = [v for path in login_files(stem(words[0]), site.machine) for v in assigning(path, site)]
+        found = replace(
+            found,
+            wrapper=f"{stem(words[0])} as a login shell",
+            variables=(*read, *found.variables),
+            unclear=(*found.unclear, said),
+        )
     return found
+
+
+def assigning(path: Path, site: Site) -> list[Variable]:
+    """What a file of shell code sets that the server reads, as far as plain lines tell."""
+    seen = locate.readable(site.machine) and not site.elsewhere
+    return in_file(path, "shell command") if seen else []
 
 
 def _script_line(tokens: Sequence[str], site: Site) -> Launch:
     """The first of several shell commands that starts a server, with what those before it set."""
     pairs: list[tuple[str, str]] = []
+    read: list[Variable] = []
     unclear: list[str] = []
     cwd = ""
     first: Launch | None = None
@@ -72,11 +88,14 @@ def _script_line(tokens: Sequence[str], site: Site) -> Launch:
         elif head == "export":
             pairs += [match.groups() for word in simple[1:] if (match := ASSIGNMENT.match(word))]  # type: ignore[misc]
         elif head in {".", "source"} and len(simple) > 1:
-            unclear.append(f"the shell reads {simple[1]} first; what it sets was not read")
+            file = re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", str(site.machine.home).replace("\\", r"\\"), simple[1])
+            read += assigning(site.base / cwd / file, site)
+            unclear.append(f"the shell reads {simple[1]} first, which was read line by line and not run")
         elif head not in {"set", "ulimit", "umask", "true", "unset", "sleep", "echo", "mkdir"}:
             base = site if not cwd else replace(site, base=site.base / cwd)
             inner = follow(simple, base)
-            found = around(inner, variables=assigned([*pairs, *own], "shell command"), unclear=unclear, cwd=cwd)
+            variables = (*read, *assigned([*pairs, *own], "shell command"))
+            found = around(inner, variables=variables, unclear=unclear, cwd=cwd)
             if inner.package or inner.kind is not LaunchKind.UNKNOWN:
                 return found
             first = first or found
@@ -163,5 +182,5 @@ def wsl(words: Sequence[str], site: Site) -> Launch | None:
         cwd, rest = "~", rest[1:]
     if rest[:1] in (["-e"], ["--exec"], ["--"]):
         rest = rest[1:]
-    inner = follow(rest, site)
+    inner = follow(rest, replace(site, elsewhere=True))
     return replace(inner, inside="wsl", cwd=inner.cwd or cwd)

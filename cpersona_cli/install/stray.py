@@ -49,10 +49,10 @@ def stray(machine: Machine, folders: Iterable[Path] = ()) -> tuple[Variable, ...
     """
     found = [Variable(name, value, Place(words=SHELL), SHELL) for name, value in machine.env.items() if _is_ours(name)]
     for path in _start_files(machine):
-        found += _in_file(path, START_FILE)
+        found += in_file(path, START_FILE)
     for folder in list(dict.fromkeys((machine.cwd, machine.home, *folders)))[:_MOST_FOLDERS]:
         for name in _DOTENV_FILES:
-            found += _in_file(folder / name, DOTENV)
+            found += in_file(folder / name, DOTENV)
     return tuple(found)
 
 
@@ -63,6 +63,19 @@ def _is_ours(name: str) -> bool:
     if row is not None and row.reader is not Reader.NOBODY:
         return row.reader in {Reader.SERVER, Reader.PROXY}
     return name.startswith(PREFIX) and not name.startswith(OWN_PREFIX)
+
+
+def login_files(shell: str, machine: Machine) -> Iterator[Path]:
+    """The files of the user that ``shell`` (``bash``, ``zsh`` ...) reads as a login shell, in its order."""
+    if shell == "bash":
+        names = (".bash_profile", ".bash_login", ".profile")
+        yield next((machine.home / name for name in names if (machine.home / name).is_file()), machine.home / names[-1])
+    elif shell == "zsh":
+        yield from (machine.home / name for name in (".zshenv", ".zprofile"))
+    elif shell == "fish":
+        yield machine.config / "fish" / "config.fish"
+    else:
+        yield machine.home / ".profile"
 
 
 def _start_files(machine: Machine) -> Iterator[Path]:
@@ -76,7 +89,12 @@ def _start_files(machine: Machine) -> Iterator[Path]:
                 yield documents / flavour / _POWERSHELL
 
 
-def _in_file(path: Path, origin: str) -> list[Variable]:
+def in_file(path: Path, origin: str) -> list[Variable]:
+    """The settings of the server that a file of shell code or, by ``origin``, a ``.env`` file assigns.
+
+    Lines are taken one by one: conditions and loops around them are not understood. A file that cannot be read has
+    none.
+    """
     text = read_bounded(path, _LARGEST).text
     if PREFIX not in text.upper() and "EMBEDDING_" not in text.upper():
         return []

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from cpersona_cli.install.database_candidates import DEFAULT_TEXT, HOME_WORDS
 from cpersona_cli.install.machine import Machine
-from cpersona_cli.install.model import System
+from cpersona_cli.install.model import System, Variable
 from cpersona_cli.install.version import older
 from cpersona_cli.record import replace
 from cpersona_cli.store.reading import Reading, State
@@ -119,13 +119,19 @@ def _known(target: Target) -> tuple[str, tuple[tuple[str, str], ...]]:
     return f"; {noun} found where it may have led: {words}", listed
 
 
-def _meant(target: Target, text: str, machine: Machine) -> str:
+def _meant(target: Target, text: str, machine: Machine, stray: Sequence[Variable] = ()) -> str:
     """An absolute path to propose: the database that has the memories, what was meant, or the usual place."""
     if target.registration.launch.inside == "container":
         return "/data/cpersona.db"
     best = _fullest(target)
     if best is not None:
         return str(best.path)
+    if not text or text == DEFAULT_TEXT:
+        kept = [
+            v.text for v in stray if v.name == DB and _form(v.text, _system(target, machine), machine) is _Form.FINE
+        ]
+        if kept:
+            return kept[0]
     plain = text.strip().strip("\"'")
     expanded = HOME_WORDS.sub(lambda _: str(machine.home), plain)
     if expanded != plain and not _PLACEHOLDER.search(expanded) and not _CONTROL.search(expanded):
@@ -145,7 +151,7 @@ def _finding(facts: Facts, target: Target, text: str, measured: str) -> Finding:
         repair=set_variable(
             target.registration,
             DB,
-            _meant(target, text, facts.machine),
+            _meant(target, text, facts.machine, facts.stray),
             at=setting.place if setting.text is not None else None,
         ),
         evidence=evidence,

@@ -102,7 +102,9 @@ def _key_missing(facts: Facts) -> Iterator[Finding]:
         repair = rename_variable(target.registration, _OPENAI_KEY, KEY, at=other.place)
     if repair is None:
         local = where is not None and private(where.host)
-        repair = set_variable(target.registration, KEY, "unused" if local else "<your API key>")
+        kept = next((v.place for v in facts.stray if v.name == KEY and v.text), None)
+        text = f"<the value from {kept}>" if kept else "unused" if local else "<your API key>"
+        repair = set_variable(target.registration, KEY, text)
     finding = Finding(
         about=KEY,
         place=facts.setting(MODE).place,

@@ -119,8 +119,8 @@ def _one_level_up(entry: Registration, variable: Variable) -> bool:
 def _lifted(entry: Registration, variable: Variable) -> Repair:
     place = variable.place
     return Repair(
-        prose=f"in {place.file}, line {place.line}, take the line out, and put it below [mcp_servers.{entry.name}], "
-        f"then restart {entry.client_title}",
+        prose=f"in {place.file}, line {place.line}, remove env_vars, and write it below "
+        f"[mcp_servers.{entry.name}] instead, then restart {entry.client_title}",
         edit=f"env_vars = {json.dumps(variable.raw, ensure_ascii=False)}",
         place=place,
     )

@@ -13,6 +13,7 @@ from cpersona_cli.traps.model import (
     Finding,
     Needs,
     Severity,
+    SkipError,
     Target,
     Trap,
     Uncheckable,
@@ -86,6 +87,8 @@ def _reach(facts: Facts) -> Iterator[Finding]:
 
 def _limit_window(facts: Facts) -> Iterator[Finding]:
     target = server(facts)
+    if str(target.settings["CPERSONA_EMBEDDING_MODE"].value) == "none":
+        raise SkipError("nothing is searched by meaning in mode none")
     rows = memories(_database(facts, target))
     if rows is None or rows > 100:
         yield Finding(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cpersona_cli.install.launch import understand
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Launch, LaunchKind
+from cpersona_cli.record import replace
 
 LINUX = Machine(system="linux", home=Path("/home/ada"), cwd=Path("/nowhere"))
 WINDOWS = Machine(system="windows", home=Path("/home/ada"), cwd=Path("/nowhere"))
@@ -278,3 +279,46 @@ _WORDS = st.sampled_from(_HARD.split())
 def test_any_words_are_survived(words: list[str]) -> None:
     launch = understand(words[0] if words else "", words[1:], LINUX)
     assert launch.package in {"", "cpersona", "cembedding"}
+
+
+@pytest.mark.parametrize(
+    ("shell", "files", "read_from"),
+    [
+        ("bash", (".profile",), ".profile"),
+        ("bash", (".bash_profile", ".profile"), ".bash_profile"),
+        ("zsh", (".zprofile", ".profile"), ".zprofile"),
+        ("sh", (".bash_profile", ".profile"), ".profile"),
+        ("bash", (".bashrc",), None),
+        ("fish", (".config/fish/config.fish", ".profile"), ".config/fish/config.fish"),
+    ],
+)
+def test_what_a_login_shell_reads_reaches_the_server(
+    tmp_path: Path, shell: str, files: tuple[str, ...], read_from: str | None
+) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        set_ = f"set -gx CPERSONA_DB_PATH {name}" if name.endswith("fish") else f'export CPERSONA_DB_PATH="{name}"'
+        (tmp_path / name).write_text(f"# mine\n{set_}\n")
+    machine = replace(LINUX, home=tmp_path)
+    launch = read(f"{shell} -lc 'exec uvx cpersona'", machine)
+    assert [(v.text, v.place.file) for v in launch.variables] == (
+        [(read_from, tmp_path / read_from)] if read_from else []
+    )
+    assert launch.unclear
+    assert read(f"{shell} -c 'exec uvx cpersona'", machine).variables == ()
+    assert read(f"docker exec -i memory {shell} -lc cpersona", machine).variables == ()
+    assert read(f"wsl.exe {shell} -lc cpersona", machine).variables == ()
+
+
+def test_what_a_shell_reads_on_the_way_reaches_the_server(tmp_path: Path) -> None:
+    (tmp_path / "m.env").write_text("CPERSONA_EMBEDDING_MODE=http\nexport CPERSONA_DB_PATH=$HOME/m.db\n")
+    machine = replace(LINUX, home=tmp_path)
+    for spelled in ("~/m.env", "$HOME/m.env", "${HOME}/m.env", str(tmp_path / "m.env")):
+        launch = read(f"bash -c 'set -a; . {spelled}; CPERSONA_FTS_ENABLED=true uvx cpersona'", machine)
+        assert {v.name: v.text for v in launch.variables} == {
+            "CPERSONA_EMBEDDING_MODE": "http",
+            "CPERSONA_DB_PATH": "$HOME/m.db",
+            "CPERSONA_FTS_ENABLED": "true",
+        }
+        assert "line by line" in launch.unclear[0]
+    assert read("bash -c 'source /nowhere; uvx cpersona'", machine).variables == ()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from support.cases_names import API, API_URL, GOOD, KEY, MODE, MODEL, REMOTE, URL
 from support.traps import MACHINE, Case, docker, facts
 
+from cpersona_cli.install.model import Place, Variable
 from cpersona_cli.record import replace
 
 
@@ -233,6 +235,12 @@ KEYS = (
     Case("names.key-malformed", "not sent in http mode", facts({**GOOD, KEY: "a b"}), "pass"),
     Case("names.key-malformed", "prompted for", facts({**API, KEY: "${input:k}"}, client="vscode"), "skipped"),
     Case("names.key-missing", "no key", facts({MODE: "api"}), says="<your API key>"),
+    Case(
+        "names.key-missing",
+        "in a file that no server reads",
+        facts({MODE: "api"}, stray=[Variable(KEY, "sk-1", Place(Path("/home/u/.zshrc"), 3), "shell start file")]),
+        says="<the value from /home/u/.zshrc:3>",
+    ),
     Case("names.key-missing", "empty", facts({MODE: "api", KEY: ""})),
     Case(
         "names.key-missing",

@@ -42,7 +42,8 @@ def applied(repair: Repair, env: Mapping[str, object]) -> dict[str, object]:
     for name in _REMOVE.findall(repair.prose):
         done.pop(name, None)
     for name, value in assignments(repair).items() if "rename" not in repair.prose else ():
-        done[name] = "filled-in" if value.startswith("<") else value
+        if isinstance(value, str):  # a list is a field of the entry itself
+            done[name] = "filled-in" if value.startswith("<") else value
     assert done != dict(env), f"nothing to do in: {repair.prose}"
     return done
 

@@ -6,7 +6,7 @@ import pytest
 from support.traps import MACHINE, Case, docker, facts, outcome, reading
 from support.variations import severities, with_targets
 
-from cpersona_cli.install.model import Launch, LaunchKind, Place
+from cpersona_cli.install.model import Launch, LaunchKind, Place, Variable
 from cpersona_cli.install.sidefiles import SideFile, SideFiles
 from cpersona_cli.record import replace
 from cpersona_cli.store.reading import Reading, State
@@ -37,7 +37,21 @@ UNEXPANDED, QUOTED, URI = "database.path-unexpanded", "database.path-quoted", "d
 OTHER, CONTROL = "database.path-of-another-system", "database.path-control-character"
 MEMORY, EMPTY = "database.path-memory", "database.path-empty"
 
+ZSHRC = Place(Path("/home/u/.zshrc"), 3)
+
 CASES = (
+    Case(
+        UNSET,
+        "set in a file that no server reads",
+        facts(client="codex", stray=[Variable(DB, "/srv/m.db", ZSHRC, "shell start file")]),
+        says='= "/srv/m.db"',
+    ),
+    Case(
+        UNSET,
+        "and badly",
+        facts(client="codex", stray=[Variable(DB, "~/m.db", ZSHRC, "shell start file")]),
+        says='= "/home/u/.claude/cpersona.db"',
+    ),
     Case(RELATIVE, "no text is another finding", facts({DB: None}, client="codex"), "skipped"),
     Case(UNSET, "no path", path(None), says=("data/cpersona.db", '= "/home/u/.claude/cpersona.db"')),
     Case(UNSET, "an empty path", path(""), says="is not set"),
