@@ -14,6 +14,7 @@ from cpersona_cli.embedding.calling import Caller, Factory, connect, contact
 from cpersona_cli.embedding.health import health
 from cpersona_cli.embedding.identify import identify, plain_name, with_role
 from cpersona_cli.embedding.kinds import MEANINGS, Kind, Stage
+from cpersona_cli.embedding.loop import run
 from cpersona_cli.embedding.measured import Clock, Identity, Measured, Plan, Remark, Step
 from cpersona_cli.embedding.model import Endpoint, Mode, Outcome
 from cpersona_cli.embedding.quality import Quality
@@ -37,7 +38,7 @@ def probe(endpoints: Sequence[Endpoint], plan: Plan, factory: Factory = connect)
     async def together() -> list[Measured]:
         return await asyncio.gather(*(measure(endpoint, plan, factory) for endpoint in endpoints))
 
-    return asyncio.run(together())
+    return run(together())
 
 
 async def measure(

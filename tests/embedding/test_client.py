@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import random
 import sys
 import tracemalloc
 import zlib
 
+import httpx
 import pytest
 from support.own_client import ours
 from support.replies import Hold, Script, Trickle, bomb, closed_port, full_backlog, head, reply, serve
@@ -121,6 +123,15 @@ def test_unpacking_goes_in_steps(name: str) -> None:
     pieces = list(decoder("deflate" if name == "bare" else name).decode(packed))
     assert b"".join(pieces) == data
     assert max(len(piece) for piece in pieces) <= STEP
+
+
+@pytest.mark.parametrize("name", ["gzip", "deflate"])
+def test_unpacking_what_is_broken_far_inside(name: str) -> None:
+    data = random.Random(4711).randbytes(3 * STEP)
+    packed = bytearray(gzip.compress(data) if name == "gzip" else zlib.compress(data))
+    packed[2 * STEP + 70_000 : 2 * STEP + 140_000] = b"\xff" * 70_000
+    with pytest.raises(httpx.DecodingError):
+        list(decoder(name).decode(bytes(packed)))
 
 
 def test_unpacking_layer_by_layer() -> None:

@@ -9,9 +9,18 @@ from types import ModuleType
 
 import pytest
 
-from cpersona_cli.embedding.configuration import Objection, better_url, key_objection, objection, proxy_of, sendable
+from cpersona_cli.embedding.configuration import (
+    Objection,
+    _proxy_crash,
+    better_url,
+    key_objection,
+    objection,
+    proxy_of,
+    sendable,
+)
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.model import Endpoint, Mode
+from cpersona_cli.install.proxies import ProxyError
 
 KEY = "sk-test-1234567890"
 
@@ -136,6 +145,10 @@ def test_proxies(environment: Mapping[str, str], says: str, crash: str, monkeypa
     assert says in wrong.detail
     assert wrong.crash == crash
     assert "password" not in repr(wrong)
+
+
+def test_a_proxy_that_only_we_cannot_read() -> None:
+    assert _proxy_crash(ProxyError("HTTP_PROXY", "http://h:1", "?")) == "InvalidURL"
 
 
 def test_socks_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

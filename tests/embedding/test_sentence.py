@@ -84,6 +84,15 @@ def test_words_of_scripts_without_spaces() -> None:
     assert read_error(body({"error": {"message": "模型不存在或未加载"}})).message == "模型不存在或未加载"
 
 
+def test_not_deeper_than_anybody_wraps() -> None:
+    document: object = SAID
+    for _ in range(40):
+        document = {"error": {"code": "deep", "message": document}}
+    info = read_error(body(document))
+    assert info.message == ""
+    assert len(info.codes) < 9
+
+
 def test_one_plain_word() -> None:
     assert read_error(body({"error": "unauthorized"})).message == "unauthorized"
 

@@ -286,6 +286,11 @@ def test_timeouts_that_end_at_once(mode: str, timeout: float) -> None:
         assert agree(endpoint).kind in {Kind.CONFIG_CLIENT, Kind.CONFIG_CREDENTIAL}
 
 
+def test_no_key_and_no_texts() -> None:
+    with serve([reply(API_GOOD)]) as server:
+        assert agree(api(server.url, key=""), []).kind is Kind.INPUT_INVALID
+
+
 @pytest.mark.parametrize("mode", ["http", "api"])
 @pytest.mark.parametrize("texts", [["\udcff"], ["a", "\ud800 b"], []])
 def test_texts_that_cannot_be_sent(texts: list[str], mode: str) -> None:

@@ -1,0 +1,68 @@
+"""The end of the loop waits for no thread."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from concurrent.futures import Future
+
+import pytest
+
+from cpersona_cli.embedding.client import Client
+from cpersona_cli.embedding.kinds import Kind
+from cpersona_cli.embedding.loop import _do, run
+from cpersona_cli.embedding.model import Endpoint, Outcome
+
+
+async def embed(url: str, deadline: float) -> Outcome:
+    async with Client(Endpoint(mode="http", url=url, timeout=20.0), deadline=deadline) as client:
+        return await client.embed(["a falcon"])
+
+
+def test_a_name_service_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer, gone = threading.Event(), threading.Event()
+
+    def silent(*_: object, **__: object) -> list[object]:
+        answer.wait(60)
+        gone.set()
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", silent)
+    try:
+        outcome = run(embed("http://slow.invalid/embed", 0.3))
+        # nobody answered yet, and the loop is over all the same
+        assert not answer.is_set()
+    finally:
+        answer.set()
+        gone.wait(60)
+    assert outcome.kind is Kind.CONNECT_TIMEOUT
+    assert outcome.server_view.pending
+
+
+def test_results_and_exceptions_come_back() -> None:
+    async def both() -> tuple[str, str]:
+        loop = asyncio.get_running_loop()
+        good = await loop.run_in_executor(None, "falcon".upper)
+        try:
+            await loop.run_in_executor(None, int, "falcon")
+        except ValueError as error:
+            return good, type(error).__name__
+        return good, ""
+
+    assert run(both()) == ("FALCON", "ValueError")
+
+
+def test_what_the_caller_raises_is_raised() -> None:
+    async def fails() -> None:
+        raise LookupError("gone")
+
+    with pytest.raises(LookupError, match="gone"):
+        run(fails())
+
+
+def test_work_that_was_given_up_before_it_began() -> None:
+    future: Future[None] = Future()
+    future.cancel()
+    _do(future, lambda: pytest.fail("not to be done"))
+    assert future.cancelled()
