@@ -16,7 +16,7 @@ from cpersona_cli.record import record, replace
 from cpersona_cli.text import plural
 
 #: A larger file is no client's settings, and is not read. Bytes.
-LARGEST = 32 * 1024 * 1024
+LARGEST = 128 * 1024 * 1024
 
 State = Literal["absent", "read", "broken", "unreadable"]
 

@@ -12,11 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
 
+from cpersona_cli.install import valid
 from cpersona_cli.install.model import ProblemKind
 from cpersona_cli.install.tree import Fault, Flavour, Node
 
 #: A file with this many faults is no JSON at all; reading stops.
 LIMIT = 20
+#: Of a broken text of more characters only the first fault is told: reading all of it would take many seconds.
+LARGEST_BROKEN = 8_000_000
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?(?![\w.+-])")
@@ -208,8 +211,15 @@ def _number(match: re.Match[str]) -> float:
 def parse(text: str, flavour: Flavour) -> tuple[Node | None, list[Fault]]:
     """The tree of ``text`` as far as it can be read, and everything that keeps it from being valid.
 
-    Never raises, uses no recursion. Of a member given twice the last one stays, as with every common parser.
+    Never raises. Of a member given twice the last one stays, as with every common parser. Text that the standard
+    parser takes without a complaint, which is nearly all of it, is only looked at where somebody asks; the rest is
+    read here, character by character and without recursion.
     """
+    root, told = valid.parse(text)
+    if root is not None:
+        return root, []
+    if len(text) > LARGEST_BROKEN:
+        return None, [told]
     reader = _Reader(text, flavour)
     roots: list[Node] = []
     with suppress(_Stop):

@@ -14,6 +14,9 @@ from cpersona_cli.install.tree import Fault, Node
 #: A file with this many faults is not worth saving line by line.
 LIMIT = 20
 
+#: A name of more dotted parts is no setting, and the standard parser takes minutes over some thousands of them.
+DEEPEST = 1000
+
 Path = tuple[str | int, ...]
 
 _LITERAL = "in TOML write Windows paths in single quotes: 'C:\\Users\\...' (or with forward slashes)"
@@ -40,6 +43,9 @@ def parse(text: str) -> tuple[Node | None, list[Fault]]:
     """
     faults: list[Fault] = []
     rest = text
+    deep = next((line for line in text.splitlines() if line.partition("=")[0].count(".") > DEEPEST), None)
+    if deep is not None:
+        return None, [Fault(ProblemKind.SYNTAX, text.index(deep), "tables are nested too deeply to be read")]
     for _ in range(LIMIT):
         try:
             data = tomllib.loads(rest)

@@ -200,3 +200,45 @@ def test_shapes_have_the_names_of_json() -> None:
     assert root.items[2].text == ""
     assert root.items[3].text == ""
     assert root.find("a", "b") is None
+
+
+def test_only_what_is_looked_at_is_read() -> None:
+    """The history of a client is megabytes; the parser of the standard library alone goes through it."""
+    text = json.dumps({"history": [{"text": "x"}] * 50, "mcpServers": {"memory": {"command": "uvx"}}}, indent=1)
+    root, faults = jsonc.parse(text, "json")
+    assert faults == []
+    assert root is not None
+    node = root.find("mcpServers", "memory", "command")
+    assert node is not None
+    assert text[node.key_at :].startswith('"command": "uvx"')
+    assert text[node.at :].startswith('"uvx"')
+    history = root.members["history"]
+    assert history.shape == "array"
+    assert [item.key_at == item.at for item in history.items] == [True] * 50
+    assert history is root.members["history"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('{"a": 1, "a": 2}', ProblemKind.DUPLICATE),
+        ('{"a": NaN}', ProblemKind.SYNTAX),
+        ('{"a": 1} x', ProblemKind.SYNTAX),
+        ('{"a": 1', ProblemKind.TRUNCATED),
+    ],
+)
+def test_what_the_standard_parser_lets_pass_or_only_stops_at_is_named(text: str, kind: ProblemKind) -> None:
+    root, faults = jsonc.parse(text, "json")
+    assert [fault.kind for fault in faults] == [kind]
+    assert root is not None
+    assert "a" in root.members
+
+
+def test_of_a_huge_broken_text_the_first_fault_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonc, "LARGEST_BROKEN", 10)
+    for text, at in (('{"a": 1, "b" 2}', 13), ('{"a": NaN, "b": 2}', 0), ('{"a": 1, "a": 2}', 0)):
+        root, (fault,) = jsonc.parse(text, "json")
+        assert root is None
+        assert (fault.kind, fault.at) == (ProblemKind.SYNTAX, at)
+        assert "not valid JSON" in fault.detail
+    assert jsonc.parse("[" * 100_000, "json")[1][0].detail.startswith("values are nested too deeply")

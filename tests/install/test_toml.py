@@ -179,3 +179,13 @@ def test_a_file_that_is_no_toml_at_all_is_given_up() -> None:
     root, faults = toml.parse("".join(f"line {number} of prose\n" for number in range(100)))
     assert root is None
     assert len(faults) == toml.LIMIT
+
+
+def test_a_name_of_thousands_of_parts_is_refused_at_once() -> None:
+    for text in (f"[{'.'.join(['a'] * 5000)}]\n", f"{'.'.join(['a'] * 5000)} = 1\n"):
+        root, (fault,) = toml.parse(text)
+        assert root is None
+        assert "nested too deeply" in fault.detail
+    root, faults = toml.parse(f"a = '{'.' * 5000}'\n")
+    assert root is not None
+    assert faults == []
