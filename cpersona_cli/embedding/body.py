@@ -19,6 +19,8 @@ from cpersona_cli.embedding.model import Mode, Reply
 from cpersona_cli.embedding.reply import Sent, judge_failure
 from cpersona_cli.embedding.sentence import ErrorInfo, read_error
 
+#: The server refuses larger bodies (bytes), by what they declare or by what they hold.
+MAX_BODY = 64 << 20
 #: The server refuses wider vectors (dimensions) and longer lists (vectors).
 MAX_DIMENSION = 16384
 MAX_VECTORS = 512
@@ -57,6 +59,9 @@ def judge_body(reply: Reply, sent: Sent) -> Body:
     """The vectors of a 2xx reply in the order of the texts, or the kind of what is wrong. Total."""
     if reply.overflow:
         return Body(kind=Kind.TOO_LARGE, detail=f"more than {reply.cap} bytes")
+    size = declared(reply)
+    if size is not None and size > MAX_BODY:
+        return Body(kind=Kind.TOO_LARGE, detail=f"the reply declares {size} bytes")
     try:
         document: object = json.loads(reply.body)
     except (ValueError, RecursionError) as error:
@@ -77,6 +82,14 @@ def judge_body(reply: Reply, sent: Sent) -> Body:
             limit=head.limit,
         )
     return body
+
+
+def declared(reply: Reply) -> int | None:
+    """The bytes a reply says it has; beside a chunked body this need not be true."""
+    try:
+        return int(reply.headers.get("content-length", ""))
+    except ValueError:
+        return None
 
 
 def _unread(error: Exception, body: bytes, info: ErrorInfo) -> str:

@@ -20,7 +20,7 @@ from typing import Self
 import httpx
 
 from cpersona_cli.embedding import server_view
-from cpersona_cli.embedding.body import Body, judge_body
+from cpersona_cli.embedding.body import MAX_BODY, Body, judge_body
 from cpersona_cli.embedding.configuration import Objection, objection, proxy_of
 from cpersona_cli.embedding.failures import DeadlineError, Phase, judge_exception
 from cpersona_cli.embedding.inflate import ACCEPTED, decoder
@@ -32,7 +32,7 @@ from cpersona_cli.embedding.sentence import ERROR_BYTES, quotable
 from cpersona_cli.text import bare_url
 
 #: Bytes of a reply body, after decompression, past which reading stops: the server refuses more.
-BODY_CAP = server_view.MAX_BODY
+BODY_CAP = MAX_BODY
 
 # The HTTP library's steps, by the last part of their names, and what is waited for once one has begun.
 _STEPS: Mapping[str, Phase] = {

@@ -14,14 +14,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
-from cpersona_cli.embedding.body import MAX_DIMENSION, MAX_VECTORS
+from cpersona_cli.embedding.body import MAX_BODY, MAX_DIMENSION, MAX_VECTORS, declared
 from cpersona_cli.embedding.configuration import SCHEMES, sendable
 from cpersona_cli.embedding.failures import words
 from cpersona_cli.embedding.model import Endpoint, Mode, Reply, ServerView
 from cpersona_cli.text import redact
-
-#: The server refuses larger bodies, in bytes, after it has received all of them.
-MAX_BODY = 64 << 20
 
 _SIGNS = 0xF0000  # a plane for private use
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
@@ -192,9 +189,9 @@ def _accept(endpoint: Endpoint, reply: Reply, count: int) -> list[object] | None
         extensions={"reason_phrase": reply.reason.encode("ascii", "ignore")},
     )
     response.raise_for_status()
-    declared = _declared(reply.headers.get("content-length", ""))
-    if declared is not None and declared > MAX_BODY:
-        raise EmbeddingResponseError(f"embedding response declares {declared} bytes, over the {MAX_BODY}-byte budget")
+    size = declared(reply)
+    if size is not None and size > MAX_BODY:
+        raise EmbeddingResponseError(f"embedding response declares {size} bytes, over the {MAX_BODY}-byte budget")
     if reply.overflow:
         # the server receives all of it before it refuses; we stopped, so the figure stays open
         raise EmbeddingResponseError(f"embedding response is over the {MAX_BODY}-byte budget")
@@ -207,13 +204,6 @@ def _accept(endpoint: Endpoint, reply: Reply, count: int) -> list[object] | None
     if endpoint.mode == Mode.API:
         return _placed(document, count)
     return _checked(document.get("embeddings"), count)
-
-
-def _declared(text: str) -> int | None:
-    try:
-        return int(text)
-    except ValueError:
-        return None
 
 
 def _placed(document: dict[str, object], count: int) -> list[object] | None:

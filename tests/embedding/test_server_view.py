@@ -150,6 +150,10 @@ HEADS: Mapping[str, Script] = {
     "another protocol": [b"SSH-2.0-OpenSSH_9.6\r\n\r\n"],
     "reset": [Reset()],
     "reset in the head": [b"HTTP/1.1 200 OK\r\n", Reset()],
+    "declared too large in chunks": [
+        head(200, headers={"transfer-encoding": "chunked", "content-length": "99999999"})
+        + b"%x\r\n%s\r\n0\r\n\r\n" % (len(RAW), RAW)
+    ],
     "declared too large": [head(200, length=(64 << 20) + 1) + b"{}"],
 }  # fmt: skip
 
