@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from support.stores import copy_store, write_store
 settings.register_profile("nightly", max_examples=10_000, deadline=None)
 
 __all__ = ["e5", "embed_python", "minilm", "server_store", "store", "supercat"]
+
+# Where the tests run in the background, an ignored SIGINT would be handed on to every program that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

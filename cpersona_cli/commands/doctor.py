@@ -106,6 +106,7 @@ def doctor(
             env=env,
             db=db,
             before_first_start=pre,
+            online=not preferences.flag("offline"),
         )
         return examine(
             Request(

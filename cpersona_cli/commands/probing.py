@@ -10,24 +10,26 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cpersona_cli.commands.errors import CommandError, UsageError
-from cpersona_cli.embedding.endpoints import client_variables, configured
+from cpersona_cli.embedding.endpoints import client_variables
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Measured, Plan, StoredText
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.probe import probe as measure_all
 from cpersona_cli.install.discover import BadSpecError
 from cpersona_cli.install.machine import Machine, this_machine
-from cpersona_cli.install.model import Discovery, LaunchKind
+from cpersona_cli.install.model import Discovery
 from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.report import inventory, probe
 from cpersona_cli.report.model import Report
 from cpersona_cli.report.output import say
-from cpersona_cli.store.reading import Reading, State
+from cpersona_cli.store.reading import State
 from cpersona_cli.store.sample import SampleError, sample
 from cpersona_cli.text import bare_url, plural, safe
 from cpersona_cli.traps.endpoint import Subject, findings, unsettled
 from cpersona_cli.traps.gather import Selection, gather
-from cpersona_cli.traps.model import Facts, Severity, Target
+from cpersona_cli.traps.live import Goal
+from cpersona_cli.traps.live import goals as goals_of
+from cpersona_cli.traps.model import Facts, Severity
 
 _NAME = "cpersona-cli probe"
 
@@ -63,16 +65,6 @@ class Request:
     identify: bool = False
     role: str | None = None
     full: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Goal:
-    """One endpoint to measure, and whose it is."""
-
-    endpoint: Endpoint
-    label: str
-    targets: tuple[Target, ...] = ()
-    reading: Reading | None = None
 
 
 def examine(request: Request, machine: Machine | None = None) -> Report:
@@ -162,35 +154,11 @@ def _gather(request: Request, machine: Machine) -> Facts:
         raise UsageError(str(error)) from error
 
 
-def _goals(request: Request, facts: Facts, machine: Machine) -> list[_Goal]:
+def _goals(request: Request, facts: Facts, machine: Machine) -> list[Goal]:
     if request.chosen.url is not None:
         reading = facts.databases[0].reading if facts.databases else None
-        return [_Goal(endpoint=_named(request.chosen, machine.env), label="--url", reading=reading)]
-    groups: dict[tuple[object, ...], list[Target]] = {}
-    endpoints: dict[tuple[object, ...], Endpoint] = {}
-    for target in facts.targets:
-        if target.registration.launch.kind in {LaunchKind.REMOTE, LaunchKind.PROXY}:
-            continue
-        endpoint = configured(target.settings, target.environment, str(target.registration.place))
-        key = _key(endpoint)
-        endpoints.setdefault(key, endpoint)
-        groups.setdefault(key, []).append(target)
-    readings = {id(target): database.reading for database in facts.databases for target in database.targets}
-    return [
-        _Goal(
-            endpoint=endpoints[key],
-            label=", ".join(dict.fromkeys(target.registration.label for target in targets)),
-            targets=tuple(targets),
-            reading=next((readings[id(target)] for target in targets if id(target) in readings), None),
-        )
-        for key, targets in groups.items()
-    ]
-
-
-def _key(endpoint: Endpoint) -> tuple[object, ...]:
-    """Endpoints that are called alike are called once."""
-    api = (endpoint.key, endpoint.model) if endpoint.mode == Mode.API else ()
-    return endpoint.mode, endpoint.url, endpoint.timeout, tuple(sorted(endpoint.environment.items())), *api
+        return [Goal(endpoint=_named(request.chosen, machine.env), label="--url", reading=reading)]
+    return goals_of(facts)
 
 
 def _named(chosen: Chosen, environment: Mapping[str, str]) -> Endpoint:
@@ -228,7 +196,7 @@ def _read_key(path: Path) -> str:
     return key
 
 
-def _stored(request: Request, goals: Sequence[_Goal]) -> tuple[StoredText, ...]:
+def _stored(request: Request, goals: Sequence[Goal]) -> tuple[StoredText, ...]:
     """Stored texts, of the one database in question. Raises ``UsageError`` where they may not be sent."""
     if not request.samples:
         return ()
@@ -249,7 +217,7 @@ def _stored(request: Request, goals: Sequence[_Goal]) -> tuple[StoredText, ...]:
     return tuple(StoredText(str(row.id), row.text, row.vector) for row in rows)
 
 
-def _consent(request: Request, goals: Iterable[_Goal]) -> None:
+def _consent(request: Request, goals: Iterable[Goal]) -> None:
     """Stored texts leave this computer only when the user says so, here or by ``--yes``."""
     away = list(dict.fromkeys(bare_url(g.endpoint.url) for g in goals if not is_loopback(g.endpoint.url)))
     if not away or request.yes:
@@ -272,7 +240,7 @@ def _terminal(stream: object) -> bool:
         return False
 
 
-def _measure(request: Request, goals: Sequence[_Goal], texts: tuple[StoredText, ...]) -> Sequence[Measured]:
+def _measure(request: Request, goals: Sequence[Goal], texts: tuple[StoredText, ...]) -> Sequence[Measured]:
     plan = Plan(
         timeout=request.timeout,
         wait=request.wait,
@@ -285,7 +253,7 @@ def _measure(request: Request, goals: Sequence[_Goal], texts: tuple[StoredText, 
     return measure_all([goal.endpoint for goal in goals], plan)
 
 
-def _nothing(goals: Sequence[_Goal], facts: Facts) -> list[str]:
+def _nothing(goals: Sequence[Goal], facts: Facts) -> list[str]:
     """Why there is nothing to call, where there is nothing."""
     if goals:
         modes = {goal.endpoint.mode for goal in goals}

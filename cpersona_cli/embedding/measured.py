@@ -31,7 +31,8 @@ class Plan:
 
     ``timeout`` bounds each call in seconds in place of the server's own setting. ``wait`` seconds may pass until the
     endpoint is ready; ``count`` further calls show what the server would make of a row of them; ``samples`` are
-    stored texts with their stored vectors. ``budget`` are the seconds after which no optional measurement is begun.
+    stored texts with their stored vectors. ``full`` measures all of a remote endpoint too, ``light`` no more than a few
+    short texts of any. ``budget`` are the seconds after which no optional measurement is begun.
     The sizes are those the server itself uses: 32 texts when it fills missing vectors, 64 for the blocks of a long
     memory, and a body a little below 1 MiB, where the reference server ends.
     """
@@ -41,6 +42,7 @@ class Plan:
     count: int = 0
     identify: bool = False
     full: bool = False
+    light: bool = False
     role: str = ""
     samples: tuple[StoredText, ...] = ()
     budget: float = 90.0

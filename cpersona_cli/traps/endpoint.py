@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from cpersona_cli.embedding.endpoints import API_URL, KEY, MODE, MODEL, TIMEOUT, URL
 from cpersona_cli.embedding.kinds import MEANINGS, Kind, Stage
-from cpersona_cli.embedding.measured import Measured, Solution
 from cpersona_cli.embedding.model import Mode
 from cpersona_cli.install.model import Place
 from cpersona_cli.install.proxies import is_loopback
@@ -18,6 +18,9 @@ from cpersona_cli.text import bare_url, plural
 from cpersona_cli.traps.endpoint_remarks import REMARKS
 from cpersona_cli.traps.model import Finding, Repair, Severity, Target
 from cpersona_cli.traps.repairs import set_variable, set_variables
+
+if TYPE_CHECKING:
+    from cpersona_cli.embedding.measured import Measured, Solution
 
 #: Ends of a call that are no verdict: the endpoint may be fine, and that could not be found out.
 UNDECIDED = frozenset({Kind.LOADING, Kind.TIMEOUT, Kind.THROTTLED, Kind.INTERNAL})

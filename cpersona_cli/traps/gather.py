@@ -24,6 +24,7 @@ from cpersona_cli.record import record, replace
 from cpersona_cli.store.files import standing
 from cpersona_cli.store.inspect import read
 from cpersona_cli.store.reading import Reading, State
+from cpersona_cli.traps.live import ask
 from cpersona_cli.traps.model import Database, Facts, Target
 
 T = TypeVar("T")
@@ -41,7 +42,7 @@ class Selection:
 
     ``clients`` are client ids, ``registrations`` are ``FILE[:NAME]``, ``env`` takes this process's environment, ``db``
     one database file (alone, or in place of the chosen registrations' own). ``before_first_start`` allows that there
-    is no database yet.
+    is no database yet. ``online`` has the embedding endpoints asked.
     """
 
     clients: tuple[str, ...] = ()
@@ -49,6 +50,7 @@ class Selection:
     env: bool = False
     db: Path | None = None
     before_first_start: bool = False
+    online: bool = False
 
     @property
     def pointed_at(self) -> bool:
@@ -75,7 +77,7 @@ def gather(selection: Selection, machine: Machine, deadline: float = DEADLINE) -
     databases = tuple(
         Database(path=reading.path, reading=reading, targets=by_path[reading.path]) for reading in readings
     )
-    return Facts(
+    facts = Facts(
         machine=machine,
         discovery=found,
         targets=targets,
@@ -87,6 +89,10 @@ def gather(selection: Selection, machine: Machine, deadline: float = DEADLINE) -
         instructions=AlwaysLoaded() if selection.pointed_at else always_loaded(machine),
         unfinished=(*(f"{r.label}: {why}" for r, why in missed), *(f"{p}: {why}" for p, why in unread)),
     )
+    if not selection.online:
+        return facts
+    endpoints, unasked = ask(facts, end)
+    return replace(facts, endpoints=endpoints, unfinished=(*facts.unfinished, *unasked))
 
 
 def _surroundings(found: Discovery, machine: Machine) -> dict[int, Environment]:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cpersona_cli.install.effective import Effective, Settings
 from cpersona_cli.install.embedding_server import EmbeddingServer
@@ -24,6 +25,9 @@ from cpersona_cli.install.model import (
 from cpersona_cli.install.sidefiles import SideFiles
 from cpersona_cli.record import field, record, replace
 from cpersona_cli.store.reading import Reading
+
+if TYPE_CHECKING:
+    from cpersona_cli.traps.endpoint import Subject
 
 
 class Severity(StrEnum):
@@ -48,6 +52,7 @@ class Group(StrEnum):
 
     NAMES = "names"
     NETWORK = "network"
+    ENDPOINT = "endpoint"
     DATABASE = "database"
     VECTORS = "vectors"
     IDENTITY = "identity"
@@ -148,7 +153,8 @@ class Facts:
     ``database`` are set for the traps that need them. ``embedding_servers`` are the starts of the reference embedding
     server that were found in client files, service units and compose files. ``stray`` are settings of the server found
     where no registration reads them: shell start files, ``.env``, this shell. ``instructions`` are the files that the
-    clients' agents read in every session. ``unfinished`` names what could not be looked at in time, and why.
+    clients' agents read in every session. ``endpoints`` are those that were asked, with what was
+    measured. ``unfinished`` names what could not be looked at in time, and why.
     """
 
     machine: Machine
@@ -159,8 +165,9 @@ class Facts:
     embedding_servers: tuple[EmbeddingServer, ...] = ()
     stray: tuple[Variable, ...] = ()
     instructions: AlwaysLoaded = field(default_factory=AlwaysLoaded)
+    endpoints: tuple[Subject, ...] = ()
     unfinished: tuple[str, ...] = ()
-    current: Target | Database | None = None
+    current: Target | Database | Subject | None = None
 
     @property
     def target(self) -> Target:
@@ -174,6 +181,13 @@ class Facts:
         """The database under examination."""
         if not isinstance(self.current, Database):
             raise SkipError("no database was chosen")
+        return self.current
+
+    @property
+    def endpoint(self) -> Subject:
+        """The endpoint under examination."""
+        if self.current is None or isinstance(self.current, Target | Database):
+            raise SkipError("no endpoint was asked")
         return self.current
 
     @property

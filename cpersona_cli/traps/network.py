@@ -297,39 +297,10 @@ TRAPS = (
 _PROBE = "cpersona-cli probe"
 
 UNCHECKABLE = (
-    Uncheckable(row="B1", title="embedding server not running", why="only a request tells", command=_PROBE),
-    Uncheckable(
-        row="B6", title="the embedding server lacks its onnx extra", why="it fails when it loads", command=_PROBE
-    ),
-    Uncheckable(
-        row="B20", title="endpoint behind a firewall or down", why="only a connection attempt tells", command=_PROBE
-    ),
-    Uncheckable(
-        row="B21",
-        title="the first request loads the model and outlasts the timeout",
-        why="it depends on the time the endpoint takes",
-        command=_PROBE,
-    ),
     Uncheckable(
         row="B23",
         title="more than 100 texts in one request",
         why="the server sends at most 64; only an outside program can break this, and this tool does not",
-        command=_PROBE,
-    ),
-    Uncheckable(row="B24", title="vectors not of length one", why="the vectors must be seen", command=_PROBE),
-    Uncheckable(
-        row="B26", title="wrong count, NaN or text in place of numbers", why="the reply must be seen", command=_PROBE
-    ),
-    Uncheckable(
-        row="B27",
-        title="another model of the same width behind the URL",
-        why="stored texts must be embedded again and compared",
-        command=_PROBE,
-    ),
-    Uncheckable(
-        row="B28",
-        title="another variant of the same model",
-        why="stored texts must be embedded again and compared",
         command=_PROBE,
     ),
     Uncheckable(

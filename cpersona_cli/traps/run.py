@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from itertools import groupby
+from typing import TYPE_CHECKING, TypeAlias
 
 from cpersona_cli.install.clients import IN_TERMINAL
 from cpersona_cli.install.version import NEWEST_KNOWN, older
@@ -20,6 +21,11 @@ from cpersona_cli.traps.model import (
     Target,
     Trap,
 )
+
+if TYPE_CHECKING:
+    from cpersona_cli.traps.endpoint import Subject
+
+    Examined: TypeAlias = Target | Database | Subject | None
 
 
 class State(StrEnum):
@@ -84,27 +90,27 @@ def _nothing(trap: Trap) -> str:
     }[trap.needs]
 
 
-def _by_subject(trap: Trap, facts: Facts) -> list[list[tuple[Target | Database | None, _Outcome]]]:
+def _by_subject(trap: Trap, facts: Facts) -> list[list[tuple[Examined, _Outcome]]]:
     """Outcomes grouped by subject: the environments of one registration form one group."""
     if trap.needs is Needs.MACHINE:
         return [[(None, _once(trap, facts, ""))]]
     if trap.needs is Needs.DATABASE:
         return [[(d, _once(trap, replace(facts, current=d), d.subject))] for d in facts.databases]
     if trap.needs is Needs.ENDPOINT:
-        return []
+        return [[(s, _once(trap, replace(facts, current=s), s.label))] for s in facts.endpoints]
     groups = groupby(facts.targets, key=lambda target: id(target.registration))
     return [
         [(t, _once(trap, replace(facts, current=t), t.registration.label)) for t in targets] for _, targets in groups
     ]
 
 
-def _merge(group: Sequence[tuple[Target | Database | None, _Outcome]]) -> _Outcome:
+def _merge(group: Sequence[tuple[Examined, _Outcome]]) -> _Outcome:
     """One outcome for a registration: findings that hold under only one assumption say so."""
     outcomes = [outcome for _, outcome in group]
     if len(outcomes) == 1:
         return outcomes[0]
     total = len(outcomes)
-    seen: dict[tuple[str, str], list[tuple[Target | Database | None, Finding]]] = {}
+    seen: dict[tuple[str, str], list[tuple[Examined, Finding]]] = {}
     for subject, outcome in group:
         for finding in outcome.findings:
             seen.setdefault((finding.fingerprint, finding.measured), []).append((subject, finding))
@@ -115,7 +121,7 @@ def _merge(group: Sequence[tuple[Target | Database | None, _Outcome]]) -> _Outco
     return min(outcomes, key=lambda outcome: worst.index(outcome.state))
 
 
-def _conditional(subject: Target | Database | None, finding: Finding) -> Finding:
+def _conditional(subject: Examined, finding: Finding) -> Finding:
     """A finding under one assumption: no fault of a client that is usually started the other way.
 
     Clients that run in a terminal have the shell's variables; without them they start only from other programs.
@@ -129,7 +135,7 @@ def _conditional(subject: Target | Database | None, finding: Finding) -> Finding
     return replace(finding, depends=_condition(subject), severity=severity)
 
 
-def _condition(subject: Target | Database | None) -> str:
+def _condition(subject: Examined) -> str:
     if isinstance(subject, Target) and subject.environment.assumption == "shell":
         return "depends on how the client was started: true when it starts from a shell with these variables"
     return "depends on how the client was started: true when it starts without this shell's variables"

@@ -334,12 +334,6 @@ TRAPS = (
 
 UNCHECKABLE = (
     Uncheckable(
-        row="D1",
-        title="the endpoint's width is not that of the stored vectors",
-        why="the endpoint must be asked for a vector",
-        command="cpersona-cli dimension",
-    ),
-    Uncheckable(
         row="D7",
         title="stored vectors with NaN or not of length one",
         why="every stored vector must be read and measured",

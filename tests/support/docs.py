@@ -23,6 +23,7 @@ from support.markdown import code, plain, table
 from cpersona_cli.embedding.kinds import MEANINGS, Kind
 from cpersona_cli.install.model import Place
 from cpersona_cli.report.exits import Exit
+from cpersona_cli.traps.live import SAMPLES
 from cpersona_cli.traps.model import Finding, Needs, Repair
 from cpersona_cli.traps.registry import ALL
 from cpersona_cli.words import PLANNED
@@ -153,7 +154,10 @@ def _kinds() -> str:
 def _network() -> str:
     """What doctor says over the network: nothing, unless the list has traps that ask an endpoint."""
     if any(trap.needs is Needs.ENDPOINT for trap in ALL):
-        return "It contacts nothing but the embedding endpoints in use, and with `--offline` not even these."
+        return (
+            "It contacts nothing but the embedding endpoints in use: each gets a few made-up texts, and one on this\n"
+            f"computer also {SAMPLES} stored memories, to be compared with their vectors. `--offline` leaves that out."
+        )
     return "It contacts nothing over the network in this release; `--offline` keeps it so in coming ones."
 
 

@@ -17,6 +17,7 @@ from cpersona_cli.words import PLANNED
 GROUPS = {
     Group.NAMES: "names and values of settings: misspelt, shadowed, unusable, read by nobody",
     Group.NETWORK: "the embedding endpoint's address, proxies, and how the embedding server is started",
+    Group.ENDPOINT: "what the embedding endpoint answers when it is asked: refused, another contract, another model",
     Group.DATABASE: "where the database is, whether it can be opened, what is in it",
     Group.VECTORS: "the stored vectors: missing, mixed, of another model",
     Group.IDENTITY: "agent ids, projects, access tables, and what the agent is told of its memory",
