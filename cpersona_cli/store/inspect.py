@@ -24,8 +24,8 @@ from cpersona_cli.text import safe
 
 Holders = Callable[[Path], tuple[Process, ...] | None]
 
-#: Attempts at a database that changes while it is read.
-_ATTEMPTS = 4
+#: Attempts at a database that changes while it is read: clients that come and go several times a second.
+_ATTEMPTS = 12
 #: The share of the time that counting may take before the pages are checked, and where no time would suffice for that.
 _COUNTING, _ONLY_COUNTING = 0.6, 0.9
 

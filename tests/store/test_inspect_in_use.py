@@ -10,8 +10,8 @@ from support.stores import Other, Server, run_sql, untouched
 
 from cpersona_cli.install.model import Process
 from cpersona_cli.store import census, inspect
-from cpersona_cli.store.opening import opened
-from cpersona_cli.store.reading import State
+from cpersona_cli.store.opening import ChangedError, opened
+from cpersona_cli.store.reading import Reading, State
 
 
 @pytest.mark.server
@@ -202,3 +202,19 @@ def test_a_journal_to_roll_back_is_rolled_back_in_a_copy(plain: Path) -> None:
     assert plain.with_name("c.db-journal").stat().st_size > 0
     reading = quietly(plain)
     assert (reading.state, reading.method, reading.counts["memories"]) == (State.OK, "copy", 12)
+
+
+def test_clients_that_come_and_go_are_outlasted(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each start and end of a server changes the files once more."""
+    attempts: list[Path] = []
+    attempt = inspect._attempt
+
+    def disturbed(reading: Reading, real: Path, deadline: float) -> Reading:
+        attempts.append(real)
+        if len(attempts) < 8:
+            raise ChangedError
+        return attempt(reading, real, deadline)
+
+    monkeypatch.setattr(inspect, "_attempt", disturbed)
+    assert quietly(plain).state is State.OK
+    assert len(attempts) == 8
