@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pty
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,6 +127,82 @@ def test_the_mcp_library_stores_and_recalls(
         assert "Aya drinks green tea." in asyncio.run(talk(log))
 
 
+class Ended(NamedTuple):
+    """How a server ended: its exit code, negative for a signal, and the rest of its stdout."""
+
+    code: int
+    out: bytes
+
+
+def ended(script: Path, env: dict[str, str], number: int | None) -> Ended:
+    """Start a server, wait for its first answer, then send a signal or close its stdin."""
+    with subprocess.Popen(
+        [script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env, cwd=env["HOME"]
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        method, parameters = MESSAGES[0]
+        message = {"jsonrpc": "2.0", "id": 0, "method": method, "params": parameters}
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        assert b"cpersona" in process.stdout.readline()
+        if number is None:
+            process.stdin.close()
+        else:
+            process.send_signal(number)
+        return Ended(process.wait(30), process.stdout.read())
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(None, 0), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGHUP, -signal.SIGHUP), (signal.SIGQUIT, -signal.SIGQUIT)],
+    ids=["end of stdin", "SIGTERM", "SIGHUP", "SIGQUIT"],
+)
+def test_a_server_ends_as_the_original_does(
+    installs: Installs, scratch: dict[str, str], number: int | None, code: int
+) -> None:
+    original = ended(installs.server_last / "cpersona", scratch, number)
+    assert ended(installs.tool_last / "cpersona", scratch, number) == original == Ended(code, b"")
+
+
+def test_a_server_that_refuses_to_start_keeps_its_exit_code(installs: Installs, scratch: dict[str, str]) -> None:
+    refused = {**scratch, "CPERSONA_EMBEDDING_MODE": "openai"}
+    original = run([installs.server_last / "cpersona"], refused)
+    ours = run([installs.tool_last / "cpersona"], refused)
+    assert (ours.returncode, ours.stdout) == (original.returncode, original.stdout) == (1, "")
+    assert ours.stderr.splitlines()[-1] == original.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("stream", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_is_no_different(installs: Installs, scratch: dict[str, str], stream: str) -> None:
+    answers = [
+        run(["sh", "-c", f'exec "$0" {stream}', folder / "cpersona"], scratch)
+        for folder in (installs.server_last, installs.tool_last)
+    ]
+    original, ours = ((answer.returncode, answer.stdout, answer.stderr.splitlines()[-1:]) for answer in answers)
+    assert ours == original
+
+
+def test_the_server_finds_none_of_this_tool_around_it(installs: Installs, scratch: dict[str, str]) -> None:
+    """What the way to the server loads before it: no parser, no application, no handler of a signal."""
+    code = (
+        "import signal, sys\n"
+        "from cpersona_cli import entry\n"
+        "def server():\n"
+        "    loaded = {name.partition('.')[0] for name in sys.modules} & {'typer', 'rich', 'httpx', 'sqlite3'}\n"
+        "    ours = sorted(name for name in sys.modules if name.startswith('cpersona_cli'))\n"
+        "    default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\n"
+        "    print(sorted(loaded), ours, default, sys.argv[1:])\n"
+        "    return 7\n"
+        "entry._server = lambda: server\n"
+        "sys.argv = ['cpersona', '--stdio', 'x']\n"
+        "entry.dispatch()\n"
+    )
+    answer = run([installs.tool_last / "python", "-c", code], scratch)
+    known = ["cpersona_cli", "cpersona_cli.entry", "cpersona_cli.text", "cpersona_cli.words"]
+    assert (answer.stdout, answer.returncode) == (f"[] {known} True ['--stdio', 'x']\n", 7)
+
+
 def run(command: list[str | Path], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
@@ -178,7 +255,9 @@ def terminal() -> Iterator[int]:
     os.close(master)
 
 
-@pytest.mark.parametrize(("word", "said"), [("docter", "cpersona doctor"), ("serve", "cpersona-cli {doctor,probe,traps}")])
+@pytest.mark.parametrize(
+    ("word", "said"), [("docter", "cpersona doctor"), ("serve", "cpersona-cli {doctor,probe,traps}")]
+)
 def test_at_a_terminal_no_word_starts_a_server(
     installs: Installs, scratch: dict[str, str], terminal: int, word: str, said: str
 ) -> None:
