@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import logging
-import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +27,7 @@ from cpersona_cli.embedding.meaning import judge_vectors, norms
 from cpersona_cli.embedding.model import Endpoint, Mode, Outcome, Reply, ServerView
 from cpersona_cli.embedding.reply import Head, Sent, judge_failure
 from cpersona_cli.embedding.sentence import ERROR_BYTES, quotable
+from cpersona_cli.embedding.transport import open_http
 from cpersona_cli.text import bare_url
 
 #: Bytes of a reply body, after decompression, past which reading stops: the server refuses more.
@@ -82,17 +81,11 @@ class Client:
         self._proxy = ""
 
     async def __aenter__(self) -> Self:
-        _silence()
         if self._objection is None:
             try:
                 proxy = proxy_of(self.endpoint)
                 self._proxy = "" if proxy is None else f"{proxy.name}={bare_url(proxy.url)}"
-                self._http = httpx.AsyncClient(
-                    timeout=self.endpoint.timeout,
-                    trust_env=False,
-                    proxy=None if proxy is None else proxy.url,
-                    verify=_trust(self.endpoint, "" if proxy is None else proxy.scheme),
-                )
+                self._http = open_http(self.endpoint, self.endpoint.timeout)
             except Exception as error:  # noqa: BLE001 - any failure to build a client is a configuration outcome
                 name = type(error).__name__
                 self._objection = Objection(Kind.CONFIG_CLIENT, name, crash=name)
@@ -282,26 +275,6 @@ async def _read(response: httpx.Response, body: bytearray, cap: int) -> bool:
                 del body[min(cap, ERROR_BYTES) :]
                 return True
     return False
-
-
-def _trust(endpoint: Endpoint, proxy_scheme: str) -> ssl.SSLContext | bool:
-    """The certificates the server's client would trust: its own bundle, unless a variable names another."""
-    file, folder = endpoint.environment.get("SSL_CERT_FILE"), endpoint.environment.get("SSL_CERT_DIR")
-    if file:
-        return ssl.create_default_context(cafile=file)
-    if folder:
-        return ssl.create_default_context(capath=folder)
-    if httpx.URL(endpoint.url).scheme in {"http", "ws"} and proxy_scheme != "https":
-        # plain HTTP needs no certificates, and reading them takes longer than a call; this trusts none at all
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return True
-
-
-def _silence() -> None:
-    """The HTTP library logs each URL, with user info and query, at INFO, and headers at DEBUG."""
-    for name in ("httpx", "httpcore"):
-        logger = logging.getLogger(name)
-        logger.setLevel(max(logger.level, logging.WARNING))
 
 
 def _without_call(kind: Kind, detail: str, view: ServerView) -> Outcome:

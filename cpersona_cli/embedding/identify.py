@@ -15,11 +15,11 @@ from urllib.parse import urlunsplit
 
 import httpx
 
-from cpersona_cli.embedding.configuration import proxy_of
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Identity
 from cpersona_cli.embedding.model import Endpoint, Mode, Outcome
 from cpersona_cli.embedding.texts import Separation
+from cpersona_cli.embedding.transport import open_http
 from cpersona_cli.embedding.variants import root, split
 from cpersona_cli.text import bare_url, safe
 
@@ -45,12 +45,7 @@ class Asker:
 
     async def __aenter__(self) -> Self:
         try:
-            proxy = proxy_of(self.endpoint)
-            self._http = httpx.AsyncClient(
-                timeout=min(_SECONDS, max(self.endpoint.timeout, 0.1)),
-                trust_env=False,
-                proxy=None if proxy is None else proxy.url,
-            )
+            self._http = open_http(self.endpoint, min(_SECONDS, max(self.endpoint.timeout, 0.1)))
         except Exception:  # noqa: BLE001 - without a client there are no answers
             self._http = None
         return self
@@ -80,7 +75,9 @@ class Asker:
     async def _exchange(self, method: str, url: str, body: Document | None) -> tuple[Document | None, str]:
         assert self._http is not None  # noqa: S101 - for the type checker
         keyed = self.endpoint.mode == Mode.API and self.endpoint.key
-        headers = {"Authorization": f"Bearer {self.endpoint.key}"} if keyed else {}
+        # packed answers could outgrow the cap within one piece
+        headers = {"Accept-Encoding": "identity"}
+        headers |= {"Authorization": f"Bearer {self.endpoint.key}"} if keyed else {}
         received = bytearray()
         async with self._http.stream(method, url, json=body, headers=headers) as response:
             async for chunk in response.aiter_bytes():
