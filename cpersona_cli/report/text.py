@@ -48,7 +48,7 @@ class _Text:
                     yield ""
                     yield from lines
             yield ""
-        yield self._last()
+        yield from self._last()
 
     def _blocks(self) -> Iterator[Iterable[str]]:
         report = self.report
@@ -197,12 +197,17 @@ class _Text:
         for note in self.report.notes:
             yield from self._titled("note", "dim", note)
 
-    def _last(self) -> str:
+    def _last(self) -> Iterator[str]:
+        """The verdict and the one next command, on two lines where one would be broken by the terminal."""
         verdict = self.report.verdict
-        line = f"{self.style.paint(str(verdict).upper(), _VERDICTS[verdict])}   {_counts(self.report)}."
-        if self.report.next_command:
-            line += f"   Next: {self._clean(self.report.next_command)}"
-        return line
+        counts = f"   {_counts(self.report)}."
+        shown = f"{self.style.paint(str(verdict).upper(), _VERDICTS[verdict])}{counts}"
+        if not self.report.next_command:
+            yield shown
+            return
+        following = f"Next: {self._clean(self.report.next_command)}"
+        fits = columns(str(verdict)) + columns(counts) + 3 + columns(following) <= self.width
+        yield from (f"{shown}   {following}",) if fits or self.style.quiet else (shown, following)
 
     # The words on a line.
 

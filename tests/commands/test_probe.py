@@ -379,7 +379,7 @@ def test_golden_text(probe: Probe, register: Register, name: str, width: int) ->
         run = probe(env={"COLUMNS": str(width)})
         shown = golden(run.out, server.port)
     file = DATA / f"{name}-{width}.txt"
-    if os.environ.get("WRITE_GOLDEN"):
+    if os.environ.get("UPDATE_GOLDEN") == "1":
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(shown, encoding="utf-8")
     assert shown == file.read_text(encoding="utf-8")

@@ -60,9 +60,10 @@ def test_the_worst_comes_first_and_the_verdict_last() -> None:
     text = render(FAILING, Style())
     positions = [text.index(word) for word in ("FAULT", "WARNING", "HINT", "waived", "UNKNOWN  database", "names 1/3")]
     assert positions == sorted(positions)
-    last = text.rstrip("\n").splitlines()[-1]
-    assert re.match(r"FAIL   6 checks, 1 fault, 1 warning, 1 hint, 1 waived, 1 unknown, 3 not made\.   Next: ", last)
-    assert last.endswith("cpersona-cli traps explain names.url-missing")
+    verdict = "FAIL   6 checks, 1 fault, 1 warning, 1 hint, 1 waived, 1 unknown, 3 not made."
+    following = "Next: cpersona-cli traps explain names.url-missing"
+    assert text.splitlines()[-2:] == [verdict, following], "too wide for one line"
+    assert render(FAILING, Style(width=140)).splitlines()[-1] == f"{verdict}   {following}"
 
 
 def test_no_secret_no_home_no_control_character() -> None:
@@ -82,7 +83,7 @@ def test_color_changes_nothing_but_color() -> None:
 
 @pytest.mark.parametrize("name", ["failing", "passing", "nothing"])
 def test_quiet_is_the_last_line_alone(name: str) -> None:
-    assert render(ALL[name], Style(quiet=True)) == render(ALL[name], Style()).splitlines()[-1] + "\n"
+    assert render(ALL[name], Style(quiet=True)) == render(ALL[name], Style(width=200)).splitlines()[-1] + "\n"
 
 
 def test_verbose_tells_the_fingerprint_and_the_evidence() -> None:
