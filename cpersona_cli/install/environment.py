@@ -128,7 +128,7 @@ def _complete(base: Base, values: Values, registration: Registration, machine: M
     """The base with everything the registration puts on top of it."""
     launch = registration.launch
     problems: list[str] = []
-    own = dict(values)
+    own = {**_env_of_gemini(machine), **values} if registration.client == "gemini-cli" else dict(values)
     for variable in registration.inherited:
         own[_fold(variable.name, machine)] = Value(variable.text, variable.place, variable.origin, variable.text)
     reader = context(registration, machine, lambda name: _text(own, name, machine))
@@ -158,6 +158,18 @@ def _complete(base: Base, values: Values, registration: Registration, machine: M
     if launch.inside == "wsl":
         return Environment(base="wsl", values=crossed, outer=outer, problems=tuple(problems))
     return Environment(base=base, values=crossed, problems=tuple(problems))
+
+
+def _env_of_gemini(machine: Machine) -> Values:
+    """The one ``.env`` file that Gemini CLI adds to its own environment: the nearest above, else one of the user's."""
+    if not locate.readable(machine):
+        return {}
+    for folder in (machine.cwd, *machine.cwd.parents, machine.home):
+        for path in (folder / ".gemini" / ".env", folder / ".env"):
+            found, _, problem = envfile.read(path, "dotenv", "Gemini CLI's .env file")
+            if not problem:
+                return {_fold(v.name, machine): Value(v.text, v.place, v.origin, v.text) for v in found}
+    return {}
 
 
 def _text(values: Values, name: str, machine: Machine) -> str | None:

@@ -276,3 +276,15 @@ def test_wsl_lets_through_what_wslenv_names(tmp_path: Path) -> None:
     del block["WSLENV"]
     bare = one(registered(where, "claude-desktop", "wsl.exe", "cpersona", env=block), where)
     assert bare.values == {}
+
+
+def test_gemini_cli_adds_the_nearest_env_file_to_its_own_environment(tmp_path: Path) -> None:
+    where = machine(tmp_path, env={"HOME": str(tmp_path / "home"), "SET": "shell"})
+    (where.home / ".gemini").mkdir(parents=True)
+    (where.home / ".gemini/.env").write_text("ENDPOINT=http://user/embed\nSET=file\n")
+    gemini = registered(where, "gemini-cli", ABSOLUTE, env={URL: "$ENDPOINT", MODE: "$SET"})
+    assert text(environments(gemini, where)[-1], URL, MODE) == ["http://user/embed", "shell"]
+    assert text(environments(registered(where, "cursor", ABSOLUTE), where)[-1], "ENDPOINT") == [None]
+    where.cwd.mkdir(parents=True, exist_ok=True)
+    (where.cwd / ".env").write_text("ENDPOINT=http://project/embed\n")
+    assert text(environments(gemini, where)[-1], URL) == ["http://project/embed"]
