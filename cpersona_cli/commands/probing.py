@@ -6,7 +6,6 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cpersona_cli.commands.errors import CommandError, UsageError
@@ -19,6 +18,7 @@ from cpersona_cli.install.discover import BadSpecError
 from cpersona_cli.install.machine import Machine, this_machine
 from cpersona_cli.install.model import Discovery
 from cpersona_cli.install.proxies import is_loopback
+from cpersona_cli.record import field, record, replace
 from cpersona_cli.report import inventory, probe
 from cpersona_cli.report.model import Report
 from cpersona_cli.report.output import say
@@ -39,7 +39,7 @@ _KEY_BYTES = 65_536
 _GATHERING = 20.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Chosen:
     """An endpoint named on the command line, as it was typed."""
 
@@ -49,7 +49,7 @@ class Chosen:
     key_file: Path | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Request:
     """What the user asked of one run."""
 

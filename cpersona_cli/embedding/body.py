@@ -12,12 +12,12 @@ import json
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.model import Mode, Reply
 from cpersona_cli.embedding.reply import Sent, judge_failure
 from cpersona_cli.embedding.sentence import ErrorInfo, read_error
+from cpersona_cli.record import record
 
 #: The server refuses larger bodies (bytes), by what they declare or by what they hold.
 MAX_BODY = 64 << 20
@@ -29,7 +29,7 @@ _FLOAT32_MAX = 3.4028234663852886e38
 Vector = list[float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Body:
     """What a success body holds. ``detail`` says what was seen, ``seen_as`` whose contract it looks like.
 

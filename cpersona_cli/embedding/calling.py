@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -12,6 +12,7 @@ from cpersona_cli.embedding.client import Client
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Clock
 from cpersona_cli.embedding.model import Endpoint, Outcome
+from cpersona_cli.record import record, replace
 
 #: Makes a client for an endpoint; the second argument is the deadline of each call in seconds, None for its own.
 Factory = Callable[[Endpoint, float | None], Client]
@@ -86,7 +87,7 @@ class Caller:
             return await client.embed(texts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Contact:
     """The first call that decides. ``waited`` are the seconds until it was answered, None when it never was."""
 

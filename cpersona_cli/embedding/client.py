@@ -11,7 +11,7 @@ import contextlib
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -28,6 +28,7 @@ from cpersona_cli.embedding.model import Endpoint, Mode, Outcome, Reply, ServerV
 from cpersona_cli.embedding.reply import Head, Sent, judge_failure
 from cpersona_cli.embedding.sentence import ERROR_BYTES, quotable
 from cpersona_cli.embedding.transport import open_http
+from cpersona_cli.record import replace
 from cpersona_cli.text import bare_url
 
 #: Bytes of a reply body, after decompression, past which reading stops: the server refuses more.

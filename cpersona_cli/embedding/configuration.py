@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 import httpx
 
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.install.proxies import Proxy, ProxyError, proxy_for
+from cpersona_cli.record import field, record
 
 #: Schemes the HTTP client takes; the last two are other names of the first two.
 SCHEMES = frozenset({"http", "https", "ws", "wss"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Objection:
     """Why an endpoint cannot be called. ``suggestion`` is a URL that could, where one is plain to see.
 

@@ -10,13 +10,13 @@ import errno
 import socket
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
 import httpx
 
 from cpersona_cli.embedding.kinds import Kind
+from cpersona_cli.record import record
 
 T = TypeVar("T", bound=BaseException)
 
@@ -36,7 +36,7 @@ class DeadlineError(Exception):
     """Our own total deadline passed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failure:
     """The kind of an exception; ``detail`` is its class, with the number or reason that decided."""
 
@@ -61,7 +61,7 @@ def chain(error: BaseException) -> Iterator[BaseException]:
         waiting.extend(link for link in linked if isinstance(link, BaseException))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Where:
     """What is known beside the exception itself."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import TracebackType
 from typing import Literal, Self
 from urllib.parse import urlunsplit
@@ -21,6 +20,7 @@ from cpersona_cli.embedding.model import Endpoint, Mode, Outcome
 from cpersona_cli.embedding.texts import Separation
 from cpersona_cli.embedding.transport import open_http
 from cpersona_cli.embedding.variants import root, split
+from cpersona_cli.record import replace
 from cpersona_cli.text import bare_url, safe
 
 #: Bytes of an answer past which it is not read, seconds of one question, and models that are kept.

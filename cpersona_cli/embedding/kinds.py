@@ -7,8 +7,9 @@ reply may choose between two kinds of failure, never between failure and success
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from cpersona_cli.record import record
 
 
 class Stage(StrEnum):
@@ -103,7 +104,7 @@ class Kind(StrEnum):
     INTERNAL = "internal"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Meaning:
     """What a kind stands for. ``retryable``: the same call may succeed later without anybody changing anything.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.model import Mode
+from cpersona_cli.record import record
 
 #: A vector shorter than this is no direction at all.
 ZERO = 1e-6
@@ -19,7 +19,7 @@ SAME = 0.9999
 Vectors = Sequence[Sequence[float]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Worth:
     """The first thing wrong with the vectors of one reply, or ``ok``."""
 

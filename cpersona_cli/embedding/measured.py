@@ -11,12 +11,13 @@ from typing import Literal
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.model import Endpoint, Outcome
 from cpersona_cli.embedding.texts import Separation
+from cpersona_cli.record import record
 
 State = Literal["pass", "findings", "unknown", "skipped"]
 Evidence = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoredText:
     """One memory to be embedded again: its id, its text, and the vector it has in the database, if any."""
 
@@ -25,7 +26,7 @@ class StoredText:
     vector: Sequence[float] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Plan:
     """What to measure, and the bounds of it.
 
@@ -53,7 +54,7 @@ class Plan:
     experiments: int = 8
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Clock:
     """Time and waiting, so that a test needs neither."""
 
@@ -61,7 +62,7 @@ class Clock:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Step:
     """One thing measured, or the reason why it was not; ``name`` is stable, ``detail`` is for people."""
 
@@ -70,7 +71,7 @@ class Step:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Remark:
     """Something that deserves a finding although the endpoint answered; ``name`` is stable.
 
@@ -84,7 +85,7 @@ class Remark:
     evidence: Evidence = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Experiment:
     """One extra request with one thing changed, and how it ended."""
 
@@ -97,7 +98,7 @@ class Experiment:
     helped: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Solution:
     """What a real call showed to work: the pair of mode and URL, and what else must differ.
 
@@ -113,7 +114,7 @@ class Solution:
     trim_key: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refinement:
     """The experiments made on a failed call, and what they found to work, if anything."""
 
@@ -122,7 +123,7 @@ class Refinement:
     remark: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Identity:
     """What the server says of itself. ``role_from`` is who decided over ``role``; ``asked`` are the requests made."""
 
@@ -139,7 +140,7 @@ class Identity:
     asked: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Health:
     """What the server's own two-failures rule makes of a row of calls: one (kind, state afterwards) for each."""
 
@@ -147,7 +148,7 @@ class Health:
     calls: tuple[tuple[Kind, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Window:
     """How much of a long text counts. ``words`` and ``characters`` are usable; ``cut`` tells that the rest is lost.
 
@@ -162,7 +163,7 @@ class Window:
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Batch:
     """One batch size tried: how it ended, and the seconds it took."""
 
@@ -172,7 +173,7 @@ class Batch:
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Sampled:
     """Stored texts tried: how many, and those that failed as (id, kind).
 

@@ -7,11 +7,11 @@ import html
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from urllib.parse import quote, unquote
 
 from cpersona_cli.embedding.kinds import MEANINGS, Kind, Stage
+from cpersona_cli.record import field, record
 from cpersona_cli.text import bare_url, redact, safe
 
 
@@ -23,7 +23,7 @@ class Mode(StrEnum):
     API = "api"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Endpoint:
     """One embedding endpoint as configured, nothing corrected.
 
@@ -104,7 +104,7 @@ def _forms(value: str) -> Iterator[str]:
         yield from (repr(text)[1:-1], repr(raw)[2:-1], raw.decode("latin-1"), html.escape(text))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerView:
     """What CPersona 2.6.14 itself would record for the same reply: the three fields of its ``EmbedOutcome``.
 
@@ -122,7 +122,7 @@ class ServerView:
     pending: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Reply:
     """One HTTP reply as received; header names in small letters.
 
@@ -137,7 +137,7 @@ class Reply:
     cap: int = 64 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Outcome:
     """How one call ended.
 

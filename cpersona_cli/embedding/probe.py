@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 
 from cpersona_cli.embedding.calling import Caller, Factory, connect, contact
 from cpersona_cli.embedding.health import health
@@ -23,6 +22,7 @@ from cpersona_cli.embedding.sampling import sample
 from cpersona_cli.embedding.texts import fresh, nonce, single
 from cpersona_cli.embedding.variants import split
 from cpersona_cli.install.proxies import is_loopback
+from cpersona_cli.record import replace
 
 #: Ends of the first call after which vectors cannot be judged further.
 _WORTHLESS = frozenset({Kind.ZERO_VECTOR, Kind.CONSTANT_VECTOR})

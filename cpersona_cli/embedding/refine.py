@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from cpersona_cli.embedding.calling import Factory, connect
 from cpersona_cli.embedding.configuration import better_url
@@ -18,6 +18,7 @@ from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Experiment, Refinement, Solution
 from cpersona_cli.embedding.model import Endpoint, Mode, Outcome
 from cpersona_cli.embedding.variants import MISUNDERSTOOD, UNREACHED, Variant, same_host, split, variants, with_name
+from cpersona_cli.record import replace
 from cpersona_cli.text import bare_url
 
 #: Requests beside the one that failed.

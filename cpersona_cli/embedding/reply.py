@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.model import Mode, Reply
 from cpersona_cli.embedding.sentence import ErrorInfo, read_error
+from cpersona_cli.record import record
 
 MEBIBYTE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Sent:
     """What the reply answers: the mode, how many texts, how many bytes of body, whether a proxy stood between."""
 
@@ -29,7 +29,7 @@ class Sent:
     proxied: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Head:
     """The verdict on an error reply. ``limit`` is a number the server stated with it."""
 
@@ -94,7 +94,8 @@ _WORDINGS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
         (
             Kind.WRONG_CONTRACT,
             (
-                r"missing field .?inputs|'texts' must be|\btexts\b.{0,20}required|model ''|parameter: 'input'"
+                r"missing field .?inputs|'texts' must be|\btexts\b.{0,20}required|model ''"
+                r"|(?:parameter:|missing) 'input'"
                 r"|\"input\" or \"content\" must be|field required|missing request body"
                 r"|input should be a valid (?:list|string)"
             ),

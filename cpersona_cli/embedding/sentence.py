@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from cpersona_cli.record import record
 from cpersona_cli.text import FOREIGN_LIMIT, redact, safe
 
 #: Bytes of an error reply that are looked at; no server's sentence stands further back.
@@ -39,7 +39,7 @@ _PRINTED_MARKS = "{}[]\\|=<>"
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ErrorInfo:
     """What a reply says of its own failure.
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cpersona_cli.embedding.meaning import cosine
+from cpersona_cli.record import record
 
 #: Sentences about the same thing in other words. They share the words that carry the meaning, so that a model of
 #: words and a model of sentences both find each text's partner among all the others.
@@ -144,7 +144,7 @@ def padded(word: str, count: int, size: int) -> list[str]:
     return [text + " " * max(0, each - len(text)) for text in texts]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Separation:
     """How far apart a model keeps related and unrelated texts (cosines).
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.install.proxies import is_loopback
+from cpersona_cli.record import record, replace
 from cpersona_cli.text import bare_url
 
 #: Known endings of paths, longest first: what stands before them is the server's own root.
@@ -36,7 +36,7 @@ MISUNDERSTOOD = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Variant:
     """An endpoint with one thing changed, in words that finish the sentence “tried …”."""
 

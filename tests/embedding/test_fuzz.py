@@ -10,7 +10,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,6 +23,7 @@ from cpersona_cli.embedding.client import Client
 from cpersona_cli.embedding.kinds import MEANINGS, Kind, Stage
 from cpersona_cli.embedding.model import Endpoint, Mode, Outcome, Reply
 from cpersona_cli.embedding.reply import Sent, judge_failure
+from cpersona_cli.record import replace
 
 EXAMPLES = max(500, settings.default.max_examples if settings.default else 0)
 KEY = 'sk-Quagga4711"Zebra'

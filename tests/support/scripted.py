@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -11,6 +10,7 @@ from cpersona_cli.embedding.client import Client
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Clock
 from cpersona_cli.embedding.model import Endpoint, Mode, Outcome, ServerView
+from cpersona_cli.record import replace
 
 HTTP = Endpoint(mode=Mode.HTTP, url="http://127.0.0.1:8401/embed")
 
@@ -19,7 +19,7 @@ def ended(kind: Kind, **fields: object) -> Outcome:
     """An outcome of ``kind``, as the server would see one of its kind."""
     ok = kind in {Kind.OK, Kind.ZERO_VECTOR, Kind.CONSTANT_VECTOR, Kind.NOT_NORMALIZED}
     outcome = Outcome(kind=kind, attempted=True, server_view=ServerView(attempted=True, ok=ok))
-    return replace(outcome, **fields)  # type: ignore[arg-type]
+    return replace(outcome, **fields)
 
 
 class Time:
