@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,15 @@ __all__ = ["e5", "embed_python", "minilm", "server_store", "store", "supercat"]
 
 # Where the tests run in the background, an ignored SIGINT would be handed on to every program that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def signals() -> Iterator[None]:
+    """A command that runs in the process of the tests leaves its signals ignored, and every child would inherit it."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")
