@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cpersona_cli.commands import options
+from cpersona_cli.commands import options, starting
 from cpersona_cli.commands.errors import UsageError
 from cpersona_cli.commands.options import Job
 
@@ -23,6 +23,7 @@ HELP = """Find out whether memory is configured so that it works; if not, name t
   cpersona-cli doctor --client claude-code -v      one client, with every setting and its source
   cpersona-cli doctor --env --json                 in CI: this environment, for machines
   cpersona-cli doctor --only names,database.locked
+  cpersona-cli doctor --start                      also start each server, on a scratch database
 
 Nothing is changed anywhere. Exit codes: 0 pass, 1 fault, 2 usage, 3 no verdict (something could not be found out).
 """
@@ -44,8 +45,17 @@ FailOn = Annotated[
     typer.Option("--fail-on", metavar="fault|warning|hint|never", help="The mildest finding that gives exit 1."),
 ]
 Offline = Annotated[bool | None, typer.Option("--offline/--online", help="Contact nothing over the network.")]
+Start = Annotated[
+    bool,
+    typer.Option(
+        "--start", help="Start each registered server twice, on a scratch database: store, recall, end. May download."
+    ),
+]
 Pre = Annotated[bool, typer.Option("--pre", help="Before the first start: no database yet is fine.")]
-Timeout = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", help="Seconds for the whole run (20).")]
+Timeout = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="SECONDS", help="Seconds for the whole run (20; --start: 120 more)."),
+]
 Waivers = Annotated[
     Path | None, typer.Option("--waivers", parser=options.file, metavar="FILE", help="Findings to live with, and why.")
 ]
@@ -68,6 +78,7 @@ def doctor(
     require: Require = None,
     fail_on: FailOn = None,
     offline: Offline = None,
+    start: Start = False,
     pre: Pre = False,
     timeout: Timeout = None,
     waivers: Waivers = None,
@@ -93,6 +104,8 @@ def doctor(
     preferences = options.settle(flags, config)
     if write_waivers is not None and os.path.lexists(write_waivers):
         raise UsageError(f"{write_waivers} exists; --write-waivers never overwrites a file")
+    if start:
+        starting.check(preferences)
     pointed_at = bool(registration or env or db)
 
     def run() -> Report:
@@ -107,6 +120,7 @@ def doctor(
             db=db,
             before_first_start=pre,
             online=not preferences.flag("offline"),
+            start=starting.chosen(preferences, quiet=quiet) if start else None,
         )
         return examine(
             Request(

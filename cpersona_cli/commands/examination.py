@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from cpersona_cli.commands import starting
 from cpersona_cli.commands.catalogue import BY_ID, select
 from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.commands.preferences import Preferences
@@ -45,7 +46,7 @@ def examine(request: Request, machine: Machine | None = None, today: dt.date | N
     required = _required(request.require)
     day = today or dt.datetime.now().astimezone().date()
     waived_by = _waivers(request.preferences)
-    facts = _gather(request, machine or _machine())
+    facts = _gather(_without_idle_starts(request, skip), machine or _machine())
     made = run([trap for trap in ALL if trap.group is not Group.TOOL or waived_by is None], facts, skip=skip)
     applied = waivers.apply(waived_by or (), made, BY_ID, day)
     own = [] if waived_by is None else [_unless_skipped(check, skip) for check in applied.checks]
@@ -112,6 +113,13 @@ def _skip(request: Request) -> Callable[[Trap], str]:
     return reason
 
 
+def _without_idle_starts(request: Request, skip: Callable[[Trap], str]) -> Request:
+    """No server is started for checks that are not made."""
+    if any(trap.needs is Needs.START and not skip(trap) for trap in ALL):
+        return request
+    return replace(request, selection=replace(request.selection, start=None))
+
+
 def _required(names: Sequence[str]) -> Sequence[str]:
     select(names)
     groups = [name for name in names if name not in BY_ID]
@@ -160,6 +168,7 @@ def _rerun(selection: Selection) -> str:
         words.extend(f"{option} {shlex.quote(value)}" for value in values)
     words.extend(["--env"] if selection.env else [])
     words.extend([f"--db {shlex.quote(str(selection.db))}"] if selection.db is not None else [])
+    words.extend(["--start"] if selection.start is not None else [])
     words.extend(["--pre"] if selection.before_first_start else [])
     return " ".join(words)
 
@@ -172,8 +181,10 @@ def _next(report: Report, facts: Facts, seconds: float) -> str:
         return f"{explain} {findings[0].trap}"
     if report.looked:
         return f"{_NAME} --registration FILE"
-    if facts.unfinished or any(d.reading.unmeasured or d.reading.unchecked for d in facts.databases):
-        return f"{report.rerun} --timeout {3 * max(20.0, seconds):g}"
+    late = any(start.late for start in facts.starts)
+    if late or facts.unfinished or any(d.reading.unmeasured or d.reading.unchecked for d in facts.databases):
+        least = starting.SECONDS if facts.starts else 20.0
+        return f"{report.rerun} --timeout {3 * max(least, seconds):g}"
     names = [*report.unmet, *(check.trap.id for check in report.unknown)]
     return f"{explain} {names[0]}" if names else ""
 

@@ -11,6 +11,7 @@ from cpersona_cli.install.model import LaunchKind, Registration, Status, Variabl
 from cpersona_cli.install.table import BY_NAME, is_secret
 from cpersona_cli.report.json import place
 from cpersona_cli.report.model import Section
+from cpersona_cli.start.model import Run, Start
 from cpersona_cli.store.reading import State
 from cpersona_cli.text import bare_url, plural, secret
 from cpersona_cli.traps.model import Database, Facts, Target
@@ -30,6 +31,7 @@ def payload(facts: Facts) -> Mapping[str, object]:
     return {
         "registrations": [_registration(entry, _targets(facts, entry)) for entry in facts.registrations],
         "databases": [_database(database) for database in facts.databases],
+        "starts": [_start(start) for start in facts.starts],
         "searched": [
             {"client": looked.client, "path": looked.path, "state": looked.state} for looked in facts.discovery.looked
         ],
@@ -42,6 +44,8 @@ def sections(facts: Facts) -> Iterator[Section]:
         yield Section(title="registrations", rows=[_row(facts, entry) for entry in facts.registrations], verbosity=0)
     if facts.databases:
         yield Section(title="databases", rows=[_database_row(database) for database in facts.databases], verbosity=0)
+    if facts.starts:
+        yield Section(title="started servers", rows=[_start_row(start) for start in facts.starts], verbosity=0)
     for entry in facts.registrations:
         targets = _targets(facts, entry)
         known: set[tuple[str, str, str]] = set()
@@ -130,6 +134,57 @@ def _database(database: Database) -> Mapping[str, object]:
         "holders_known": reading.holders_known,
         "opened_by": _openers(database),
     }
+
+
+def _start(start: Start) -> Mapping[str, object]:
+    stored, recalled = start.stored, start.recalled
+    return {
+        "registration": start.registration.label,
+        "place": place(start.registration.place),
+        "command": start.command,
+        "refusal": start.refusal,
+        "unfinished": start.late or start.astray,
+        "replaced": start.replaced,
+        "limit": {"seconds": start.limit.seconds, "origin": start.limit.origin},
+        "tools": start.first.tools if start.first is not None else None,
+        "mode": start.mode,
+        "stored": None if stored is None else not stored.problem,
+        "embedded": None if stored is None else stored.embedded,
+        "recalled": None if recalled is None else recalled.found,
+        "advisory": None if recalled is None else recalled.advisory,
+        "processes": [_run(run) for run in start.runs],
+    }
+
+
+def _run(run: Run) -> Mapping[str, object]:
+    return {
+        "ready_seconds": run.ready,
+        "failure": run.failure,
+        "detail": run.detail,
+        "protocol": run.protocol,
+        "stray_lines": run.lines,
+        "stdout": [noise.text for noise in run.noise],
+        "stderr": run.said,
+        "end_seconds": run.ended,
+        "left": run.left,
+        "exit_code": run.code,
+    }
+
+
+def _start_row(start: Start) -> tuple[str, str, str]:
+    label, first = start.registration.label, start.first
+    if first is None:
+        return label, f"not started: {start.refusal}", str(start.registration.place)
+    if first.ready is None:
+        return label, f"no answer ({first.failure})", start.command
+    parts = [f"ready after {' and '.join(f'{run.ready:.1f} s' for run in start.runs if run.ready is not None)}"]
+    parts.append(f"the client waits {start.limit.seconds:g} s")
+    if start.stored is not None and not start.stored.problem:
+        kept = "with a vector" if start.stored.embedded else "without a vector"
+        parts.append(f"stored {kept}" if start.embeds else f"stored {kept}, as configured (mode none)")
+    if start.recalled is not None and start.recalled.found:
+        parts.append("found by a second process")
+    return label, ", ".join(parts), start.command
 
 
 def _openers(database: Database) -> Sequence[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
+from cpersona_cli.install.clients import IN_TERMINAL
 from cpersona_cli.install.database import database_path
 from cpersona_cli.install.database_candidates import candidates
 from cpersona_cli.install.discover import discover, from_file, from_process
@@ -21,6 +23,7 @@ from cpersona_cli.install.sidefiles import side_files
 from cpersona_cli.install.stray import stray
 from cpersona_cli.install.versions import server_version
 from cpersona_cli.record import record, replace
+from cpersona_cli.start.plan import Candidate, over_stdio
 from cpersona_cli.store.files import standing
 from cpersona_cli.store.inspect import read
 from cpersona_cli.store.reading import Reading, State
@@ -37,12 +40,20 @@ _BESIDES = 0.2
 
 
 @record(kw_only=True)
+class Starting:
+    """How servers are started: seconds for all of them (None: the rest of the run's), and who hears of progress."""
+
+    seconds: float | None = None
+    tell: Callable[[str], None] | None = None
+
+
+@record(kw_only=True)
 class Selection:
     """What to work on; with nothing chosen, every registration on the machine.
 
     ``clients`` are client ids, ``registrations`` are ``FILE[:NAME]``, ``env`` takes this process's environment, ``db``
     one database file (alone, or in place of the chosen registrations' own). ``before_first_start`` allows that there
-    is no database yet. ``online`` has the embedding endpoints asked.
+    is no database yet. ``online`` has the embedding endpoints asked, ``start`` the registered servers started.
     """
 
     clients: tuple[str, ...] = ()
@@ -51,6 +62,7 @@ class Selection:
     db: Path | None = None
     before_first_start: bool = False
     online: bool = False
+    start: Starting | None = None
 
     @property
     def pointed_at(self) -> bool:
@@ -89,10 +101,38 @@ def gather(selection: Selection, machine: Machine, deadline: float = DEADLINE) -
         instructions=AlwaysLoaded() if selection.pointed_at else always_loaded(machine),
         unfinished=(*(f"{r.label}: {why}" for r, why in missed), *(f"{p}: {why}" for p, why in unread)),
     )
-    if not selection.online:
-        return facts
-    endpoints, unasked = ask(facts, end)
-    return replace(facts, endpoints=endpoints, unfinished=(*facts.unfinished, *unasked))
+    if selection.online:
+        endpoints, unasked = ask(facts, end)
+        facts = replace(facts, endpoints=endpoints, unfinished=(*facts.unfinished, *unasked))
+    return facts if selection.start is None else _started(facts, selection.start, end)
+
+
+def _started(facts: Facts, how: Starting, end: float) -> Facts:
+    """With what the servers do when they are started: each registration once, as it is usually started."""
+    from cpersona_cli.start.check import Work, start_all  # noqa: PLC0415 - brings the MCP library along
+
+    groups = groupby(facts.targets, key=lambda target: id(target.registration))
+    usual = [_usual(list(targets)) for _, targets in groups]
+    candidates = [
+        Candidate(
+            registration=target.registration,
+            environment=target.environment,
+            settings=target.settings,
+            version=target.version,
+        )
+        for target in usual
+        if over_stdio(target.registration)
+    ]
+    until = end if how.seconds is None else time.monotonic() + how.seconds
+    starts, missed = start_all(candidates, facts.machine, Work(end=until, tell=how.tell))
+    late = (f"{candidate.registration.label}: its server was not started in time" for candidate in missed)
+    return replace(facts, starts=tuple(starts), unfinished=(*facts.unfinished, *late))
+
+
+def _usual(targets: Sequence[Target]) -> Target:
+    """Of a client that people start in a terminal, the shell's environment; of others, the desktop's."""
+    wanted = "shell" if targets[0].registration.client in IN_TERMINAL else "none"
+    return next((target for target in targets if target.environment.assumption == wanted), targets[0])
 
 
 def _surroundings(found: Discovery, machine: Machine) -> dict[int, Environment]:

@@ -24,6 +24,7 @@ from cpersona_cli.install.model import (
 )
 from cpersona_cli.install.sidefiles import SideFiles
 from cpersona_cli.record import field, record, replace
+from cpersona_cli.start.model import Start
 from cpersona_cli.store.reading import Reading
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Group(StrEnum):
     REGISTRATION = "registration"
     VERSION = "version"
     TRANSPORT = "transport"
+    START = "start"
     TOOL = "tool"  # findings about a run of this tool itself, such as an expired waiver
 
 
@@ -70,6 +72,7 @@ class Needs(StrEnum):
     REGISTRATION = "registration"  # once for each registration a client would start
     DATABASE = "database"  # once for each database
     ENDPOINT = "endpoint"  # once for each embedding endpoint, over the network
+    START = "start"  # once for each registration whose server was started
 
 
 class CannotTellError(Exception):
@@ -154,7 +157,8 @@ class Facts:
     server that were found in client files, service units and compose files. ``stray`` are settings of the server found
     where no registration reads them: shell start files, ``.env``, this shell. ``instructions`` are the files that the
     clients' agents read in every session. ``endpoints`` are those that were asked, with what was
-    measured. ``unfinished`` names what could not be looked at in time, and why.
+    measured. ``starts`` are the registrations whose server was started, or was to be. ``unfinished`` names what could
+    not be looked at in time, and why.
     """
 
     machine: Machine
@@ -166,8 +170,9 @@ class Facts:
     stray: tuple[Variable, ...] = ()
     instructions: AlwaysLoaded = field(default_factory=AlwaysLoaded)
     endpoints: tuple[Subject, ...] = ()
+    starts: tuple[Start, ...] = ()
     unfinished: tuple[str, ...] = ()
-    current: Target | Database | Subject | None = None
+    current: Target | Database | Subject | Start | None = None
 
     @property
     def target(self) -> Target:
@@ -186,8 +191,15 @@ class Facts:
     @property
     def endpoint(self) -> Subject:
         """The endpoint under examination."""
-        if self.current is None or isinstance(self.current, Target | Database):
+        if self.current is None or isinstance(self.current, Target | Database | Start):
             raise SkipError("no endpoint was asked")
+        return self.current
+
+    @property
+    def start(self) -> Start:
+        """The start under examination."""
+        if not isinstance(self.current, Start):
+            raise SkipError("no server was started")
         return self.current
 
     @property

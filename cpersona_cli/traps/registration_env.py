@@ -11,7 +11,7 @@ from cpersona_cli.install.clients import CLIENTS, IN_TERMINAL
 from cpersona_cli.install.model import LaunchKind, Value
 from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.install.table import is_secret
-from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap, Uncheckable
+from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap
 from cpersona_cli.traps.registration import restart
 from cpersona_cli.traps.repairs import set_variable
 
@@ -363,14 +363,5 @@ TRAPS = (
         repair="set startup_timeout_sec",
         source="Codex's documentation: 10 seconds unless set",
         rows=("G10",),
-    ),
-)
-
-UNCHECKABLE = (
-    Uncheckable(
-        row="G19",
-        title="Something prints to stdout before the server speaks",
-        why="only a started server shows what a wrapper or a shell's start file prints",
-        command="cpersona probe --start",
     ),
 )

@@ -34,6 +34,7 @@ from cpersona_cli.traps import (
     registration_files,
     registration_scope,
     self_check,
+    start,
     transport,
     vectors,
     version,
@@ -73,6 +74,7 @@ ALL: tuple[Trap, ...] = (
     *version.TRAPS,
     *version_shared.TRAPS,
     *transport.TRAPS,
+    *start.TRAPS,
     *waivers.TRAPS,
 )
 
@@ -84,7 +86,6 @@ UNCHECKABLE: tuple[Uncheckable, ...] = (
     *network.UNCHECKABLE,
     *vectors.UNCHECKABLE,
     *recall.UNCHECKABLE,
-    *registration_env.UNCHECKABLE,
     *version.UNCHECKABLE,
     *self_check.UNCHECKABLE,
 )

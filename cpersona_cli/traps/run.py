@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from cpersona_cli.install.clients import IN_TERMINAL
 from cpersona_cli.install.version import NEWEST_KNOWN, older
 from cpersona_cli.record import record, replace
+from cpersona_cli.start.model import Start
 from cpersona_cli.traps.model import (
     CannotTellError,
     Database,
@@ -25,7 +26,7 @@ from cpersona_cli.traps.model import (
 if TYPE_CHECKING:
     from cpersona_cli.traps.endpoint import Subject
 
-    Examined: TypeAlias = Target | Database | Subject | None
+    Examined: TypeAlias = Target | Database | Subject | Start | None
 
 
 class State(StrEnum):
@@ -86,6 +87,7 @@ def _nothing(trap: Trap) -> str:
         Needs.REGISTRATION: "no registration that a client would start",
         Needs.DATABASE: "no database to look at",
         Needs.ENDPOINT: "the endpoint was not contacted",
+        Needs.START: "no server was started (--start does)",
         Needs.MACHINE: "nothing to look at",
     }[trap.needs]
 
@@ -98,6 +100,8 @@ def _by_subject(trap: Trap, facts: Facts) -> list[list[tuple[Examined, _Outcome]
         return [[(d, _once(trap, replace(facts, current=d), d.subject))] for d in facts.databases]
     if trap.needs is Needs.ENDPOINT:
         return [[(s, _once(trap, replace(facts, current=s), s.label))] for s in facts.endpoints]
+    if trap.needs is Needs.START:
+        return [[(s, _once(trap, replace(facts, current=s), s.registration.label))] for s in facts.starts]
     groups = groupby(facts.targets, key=lambda target: id(target.registration))
     return [
         [(t, _once(trap, replace(facts, current=t), t.registration.label)) for t in targets] for _, targets in groups

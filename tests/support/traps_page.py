@@ -25,6 +25,7 @@ GROUPS = {
     Group.REGISTRATION: "the client's files: broken, hidden, disabled, not started, not expanded",
     Group.VERSION: "the release that would start, and releases that share a database",
     Group.TRANSPORT: "stdio and HTTP: addresses, tokens, ports",
+    Group.START: "what the registered servers do when they are started as their clients start them (`--start`)",
     Group.TOOL: "this tool's own waivers file",
 }
 
