@@ -14,6 +14,7 @@ from pathlib import Path
 from cpersona_cli.install.launch import understand
 from cpersona_cli.install.machine import Machine, current_system
 from cpersona_cli.install.model import LaunchKind, Process
+from cpersona_cli.install.unknown import OWN_PREFIX
 
 #: Seconds an outside program (lsof, ps) gets.
 LIMIT = 2.0
@@ -147,7 +148,7 @@ def _environment(pid: int, proc: Path) -> Mapping[str, str] | None:
     except OSError:
         return None
     pairs = (entry.decode("utf-8", "surrogateescape").partition("=") for entry in raw.split(b"\0") if entry)
-    return {name: text for name, _, text in pairs if name.startswith(_OURS)}
+    return {name: text for name, _, text in pairs if name.startswith(_OURS) and not name.startswith(OWN_PREFIX)}
 
 
 def _holders_by_lsof(path: Path) -> tuple[Process, ...] | None:
