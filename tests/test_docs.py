@@ -328,7 +328,7 @@ def test_every_trap_has_its_place() -> None:
 
 def test_variables_that_move_files_are_named() -> None:
     source = "".join(
-        (docs.ROOT / "cpersona_cli" / "install" / name).read_text("utf-8") for name in ("clients.py", "machine.py")
+        (docs.ROOT / "cpersona_cli" / "install" / name).read_text("utf-8") for name in ("clients/table.py", "machine.py")
     )
     moving = set(re.findall(r'env\.get\("(\w+)"', source))
     assert moving

@@ -14,7 +14,7 @@ from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Measured, Plan, StoredText
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.probe import probe as measure_all
-from cpersona_cli.install.discover import BadSpecError
+from cpersona_cli.install.clients.discover import BadSpecError
 from cpersona_cli.install.machine import Machine, this_machine
 from cpersona_cli.install.model import Discovery
 from cpersona_cli.install.proxies import is_loopback

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cpersona_cli.embedding.model import Endpoint, Mode
-from cpersona_cli.install.effective import Settings
 from cpersona_cli.install.model import Environment
+from cpersona_cli.install.settings.effective import Settings
 
 MODE = "CPERSONA_EMBEDDING_MODE"
 URL = "CPERSONA_EMBEDDING_URL"

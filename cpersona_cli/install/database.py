@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from cpersona_cli.install import locate
-from cpersona_cli.install.effective import Effective
 from cpersona_cli.install.environment import folder
 from cpersona_cli.install.expand import context, expand
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import DatabasePath, Launch, LaunchKind, Registration
+from cpersona_cli.install.release import locate
+from cpersona_cli.install.settings.effective import Effective
 
 
 def database_path(registration: Registration, setting: Effective, machine: Machine) -> DatabasePath:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cpersona_cli.install.effective import Effective
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Registration
+from cpersona_cli.install.settings.effective import Effective
 
 #: Where the server puts its database when no path is configured, below the folder it is started in.
 DEFAULT_TEXT = "data/cpersona.db"

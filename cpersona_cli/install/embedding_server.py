@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from cpersona_cli.install import compose
-from cpersona_cli.install.bounded import line_of, read_bounded
+from cpersona_cli.install.files.bounded import line_of, read_bounded
+from cpersona_cli.install.launch import compose
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Discovery, Environment, LaunchKind, Place, Registration
 from cpersona_cli.record import field, record

@@ -2,7 +2,7 @@
 
 Layers, later ones winning: what the client hands on from its own environment, the client's own settings, the entry's
 environment file, the entry's env block, and what the command line adds. A server in a container or behind ``wsl.exe``
-sees only what is handed over explicitly. Rules per client: ``install/clients.py``, column ``base``.
+sees only what is handed over explicitly. Rules per client: ``install/clients/table.py``, column ``base``.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from cpersona_cli.install import envfile, locate
-from cpersona_cli.install.clients import CLIENTS, IN_TERMINAL
+from cpersona_cli.install.clients.table import CLIENTS, IN_TERMINAL
 from cpersona_cli.install.expand import COMMAND_RULES, Context, Lookup, context, expand
+from cpersona_cli.install.files import envfile
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Environment, LaunchKind, Place, Registration, Value, Variable
+from cpersona_cli.install.release import locate
 from cpersona_cli.record import replace
 
 Base = Literal["whitelist", "shell", "none", "process"]

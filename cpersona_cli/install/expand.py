@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from cpersona_cli.install.clients import CLIENTS
+from cpersona_cli.install.clients.table import CLIENTS
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Registration
 from cpersona_cli.record import record

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from cpersona_cli.install.bounded import Content, line_of, read_bounded
-from cpersona_cli.install.clients import claude_folder, codex_home, project_folders
+from cpersona_cli.install.clients.table import claude_folder, codex_home, project_folders
+from cpersona_cli.install.files.bounded import Content, line_of, read_bounded
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Place
 from cpersona_cli.record import record

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from cpersona_cli.install.launch import understand
+from cpersona_cli.install.launch.understand import understand
 from cpersona_cli.install.machine import Machine, current_system
 from cpersona_cli.install.model import LaunchKind, Process
-from cpersona_cli.install.unknown import OWN_PREFIX
+from cpersona_cli.install.settings.unknown import OWN_PREFIX
 
 #: Seconds an outside program (lsof, ps) gets.
 LIMIT = 2.0

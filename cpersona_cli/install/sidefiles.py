@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from cpersona_cli.install.bounded import Content, line_of, read_bounded
-from cpersona_cli.install.effective import Effective, Settings
+from cpersona_cli.install.files.bounded import Content, line_of, read_bounded
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import DatabasePath, Environment, Place, Registration
+from cpersona_cli.install.settings.effective import Effective, Settings
 from cpersona_cli.record import field, record
 
 SideState = Literal["absent", "read", "broken", "unreadable", "unknown"]

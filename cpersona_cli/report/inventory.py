@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import parse_qsl, urlsplit
 
-from cpersona_cli.install.effective import Effective
 from cpersona_cli.install.model import LaunchKind, Registration, Status, Variable
-from cpersona_cli.install.table import BY_NAME, is_secret
+from cpersona_cli.install.settings.effective import Effective
+from cpersona_cli.install.settings.table import BY_NAME, is_secret
 from cpersona_cli.report.json import place
 from cpersona_cli.report.model import Section
 from cpersona_cli.start.model import Run, Start

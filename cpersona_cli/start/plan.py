@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from cpersona_cli.install import locate, programs
-from cpersona_cli.install.clients import IN_TERMINAL
-from cpersona_cli.install.effective import Settings
+from cpersona_cli.install.clients.table import IN_TERMINAL
 from cpersona_cli.install.environment import folder
 from cpersona_cli.install.expand import context, expand
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Environment, LaunchKind, Registration, ServerVersion
-from cpersona_cli.install.table import BY_NAME, is_secret
+from cpersona_cli.install.release import locate, programs
+from cpersona_cli.install.settings.effective import Settings
+from cpersona_cli.install.settings.table import BY_NAME, is_secret
 from cpersona_cli.record import record
 from cpersona_cli.start.transparent import Reader, objection
 
@@ -90,6 +90,7 @@ def plan(candidate: Candidate, machine: Machine, scratch: Path) -> Plan | str:
         cwd=cwd,
         find=lambda word: programs.find(word, registration, candidate.environment, machine),
         kept=kept(),
+        prelude="BASH_ENV" in values,
     )
     refusal = objection(words, reader)
     if refusal:

@@ -12,17 +12,19 @@ import shlex
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from cpersona_cli.install.launch import ASSIGNMENT, split_windows, stem, understand
+from cpersona_cli.install.launch.options import names
+from cpersona_cli.install.launch.understand import ASSIGNMENT, split_windows, stem, understand
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import LaunchKind
-from cpersona_cli.install.options import names
-from cpersona_cli.install.programs import Program, shim
+from cpersona_cli.install.release.programs import Program, shim
 from cpersona_cli.record import record
 from cpersona_cli.text import safe
 
 #: Programs that start their arguments in the environment they have, in the session they are in.
 _HARMLESS = names("nice nohup timeout stdbuf time caffeinate ionice chrt")
-_SHELLS = names("sh bash zsh dash ksh ash")
+_SHELLS = names("sh bash zsh dash ksh fish ash csh tcsh")
+#: Those among them that read no start files when they are given a script.
+_PLAIN = names("sh bash dash ksh ash")
 #: Shell commands that change nothing of the environment of what comes after them.
 _IDLE = names("echo printf sleep true : set ulimit umask cd")
 _STARTERS = {LaunchKind.UVX, LaunchKind.PIPX, LaunchKind.MODULE, LaunchKind.SCRIPT}
@@ -38,13 +40,14 @@ Find = Callable[[str], Program]
 class Reader:
     """How command lines are read: the machine, the folder they start in, how programs are found, what must be kept.
 
-    ``kept`` are the variables that must arrive unchanged.
+    ``kept`` are the variables that must arrive unchanged. ``prelude``: the environment has bash read a file first.
     """
 
     machine: Machine
     cwd: Path
     find: Find
     kept: Collection[str]
+    prelude: bool = False
 
 
 def objection(words: Sequence[str], reader: Reader, level: int = 0) -> str:
@@ -68,6 +71,9 @@ def objection(words: Sequence[str], reader: Reader, level: int = 0) -> str:
             return launch.unclear[0]
         if any(stem(one) in _SHELLS | {"env"} for one in rest):
             return _unknown(word)
+        script = next((one for one in rest if re.search(r"[/\\](?:bin|[Ss]cripts)[/\\][^/\\]+$", one)), None)
+        if launch.kind is LaunchKind.MODULE and script is not None:
+            return _content(reader.cwd / script, script, reader, level, known=True)
         return _file(word, reader, level, known=True)
     return _file(word, reader, level, known=False)
 
@@ -104,6 +110,9 @@ def _cmd(rest: list[str], reader: Reader, level: int) -> str:
 
 
 def _shell(word: str, rest: list[str], reader: Reader, level: int) -> str:
+    name = stem(word)
+    if name not in _PLAIN or (reader.prelude and name == "bash"):
+        return f"{safe(word, 80)} reads start files first, and what they set is not known"
     if rest[:1] == ["-c"] and len(rest) > 1:
         return _script(rest[1], f"{word} -c", reader, level)
     if rest and not rest[0].startswith("-"):
@@ -143,7 +152,7 @@ def _content(found: Path, word: str, reader: Reader, level: int, *, known: bool)
     shell = first.removeprefix("#!").split()
     if shell[:1] == ["/usr/bin/env"]:
         shell = shell[1:]
-    if len(shell) != 1 or stem(shell[0]) not in _SHELLS:
+    if len(shell) != 1 or stem(shell[0]) not in _PLAIN or (reader.prelude and stem(shell[0]) == "bash"):
         return _unknown(word)
     return _script(body, str(found), reader, level + 1)
 
@@ -157,7 +166,14 @@ def _python(path: Path, text: str, *, known: bool) -> str:
 
 def _script(text: str, where: str, reader: Reader, level: int) -> str:
     """An objection to shell code: it must be plain commands of which one starts the server."""
-    for line in text.replace("\\\n", " ").splitlines():
+    named = next((name for name in sorted(reader.kept) if name in text), "")
+    if named:
+        return f"{safe(where, 120)} speaks of {named}"
+    if "\\\\\n" in text or "\r" in text:
+        return f"{safe(where, 120)} is more than plain commands; what it sets is not known"
+    for line in text.replace("\\\n", " ").split("\n"):
+        if line.lstrip().startswith("#"):
+            continue
         try:
             commands = _commands(line)
         except ValueError:
@@ -179,7 +195,7 @@ def _step(words: list[str], where: str, reader: Reader, level: int) -> str | Non
             return f"{safe(where, 120)} sets {match[1]}"
         pairs += 1
     words = words[pairs:]
-    if not words or words[0] in _IDLE:
+    if not words or (words[0] in _IDLE and words[:2] != ["printf", "-v"]):
         return None
     while words[:1] in (["exec"], ["command"]):
         words = words[1:]
@@ -189,9 +205,10 @@ def _step(words: list[str], where: str, reader: Reader, level: int) -> str | Non
 
 
 def _commands(line: str) -> list[list[str]]:
-    """The simple commands of one line. Raises ``ValueError`` for anything but ``;``, ``&&`` and output to stderr."""
+    """The simple commands of one line. Raises ``ValueError`` for anything but ``;``, ``&&`` and redirected output."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
+    lexer.commenters = ""
     found: list[list[str]] = [[]]
     tokens = iter(lexer)
     for token in tokens:
@@ -201,7 +218,7 @@ def _commands(line: str) -> list[list[str]]:
             if found[-1][-1:] in (["1"], ["2"]):
                 found[-1].pop()
             next(tokens, None)
-        elif token and set(token) <= set("();<>|&"):
+        elif token.startswith("#") or (token and set(token) <= set("();<>|&")):
             raise ValueError(token)
         else:
             found[-1].append(token)

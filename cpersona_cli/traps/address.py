@@ -6,7 +6,7 @@ import re
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from cpersona_cli.install.effective import Effective
+from cpersona_cli.install.settings.effective import Effective
 from cpersona_cli.record import record, replace
 from cpersona_cli.text import bare_url, safe
 from cpersona_cli.traps.model import Facts, Repair

@@ -9,7 +9,7 @@ from enum import StrEnum
 from cpersona_cli.install.database_candidates import DEFAULT_TEXT, HOME_WORDS
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import System, Variable
-from cpersona_cli.install.version import older
+from cpersona_cli.install.release.version import older
 from cpersona_cli.record import replace
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.text import plural, safe

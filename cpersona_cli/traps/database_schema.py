@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cpersona_cli.install.version import NEWEST_KNOWN, key, older
+from cpersona_cli.install.release.version import NEWEST_KNOWN, key, older
 from cpersona_cli.store.reading import Reading
 from cpersona_cli.store.schema import NEWEST, RELEASES
 from cpersona_cli.text import safe

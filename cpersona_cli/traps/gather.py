@@ -9,19 +9,19 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
-from cpersona_cli.install.clients import IN_TERMINAL
+from cpersona_cli.install.clients.discover import discover, from_file, from_process
+from cpersona_cli.install.clients.table import IN_TERMINAL
 from cpersona_cli.install.database import database_path
 from cpersona_cli.install.database_candidates import candidates
-from cpersona_cli.install.discover import discover, from_file, from_process
-from cpersona_cli.install.effective import effective
 from cpersona_cli.install.embedding_server import embedding_servers
 from cpersona_cli.install.environment import environments
 from cpersona_cli.install.instructions import AlwaysLoaded, always_loaded
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Discovery, Environment, Place, Registration, Status, Value
+from cpersona_cli.install.release.versions import server_version
+from cpersona_cli.install.settings.effective import effective
+from cpersona_cli.install.settings.stray import stray
 from cpersona_cli.install.sidefiles import side_files
-from cpersona_cli.install.stray import stray
-from cpersona_cli.install.versions import server_version
 from cpersona_cli.record import record, replace
 from cpersona_cli.start.plan import Candidate, over_stdio
 from cpersona_cli.store.files import standing

@@ -8,7 +8,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cpersona_cli.install.effective import Effective, Settings
 from cpersona_cli.install.embedding_server import EmbeddingServer
 from cpersona_cli.install.instructions import AlwaysLoaded
 from cpersona_cli.install.machine import Machine
@@ -22,6 +21,7 @@ from cpersona_cli.install.model import (
     Status,
     Variable,
 )
+from cpersona_cli.install.settings.effective import Effective, Settings
 from cpersona_cli.install.sidefiles import SideFiles
 from cpersona_cli.record import field, record, replace
 from cpersona_cli.start.model import Start

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cpersona_cli.install.effective import Effective
-from cpersona_cli.install.settings import Reader
-from cpersona_cli.install.table import BY_ALIAS, BY_NAME
+from cpersona_cli.install.settings.effective import Effective
+from cpersona_cli.install.settings.model import Reader
+from cpersona_cli.install.settings.table import BY_ALIAS, BY_NAME
 from cpersona_cli.record import replace
 from cpersona_cli.text import nearest, safe
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap

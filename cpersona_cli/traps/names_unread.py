@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from cpersona_cli.install.effective import UnknownName
 from cpersona_cli.install.model import LaunchKind, Variable
-from cpersona_cli.install.settings import Kind, Reader, Setting
-from cpersona_cli.install.table import BY_ALIAS, BY_NAME, is_secret
-from cpersona_cli.install.table_storage import TRANSPORT
+from cpersona_cli.install.settings.effective import UnknownName
+from cpersona_cli.install.settings.model import Kind, Reader, Setting
+from cpersona_cli.install.settings.table import BY_ALIAS, BY_NAME, is_secret
+from cpersona_cli.install.settings.table_storage import TRANSPORT
 from cpersona_cli.text import plural, safe
 from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Severity, Target, Trap
 from cpersona_cli.traps.names import API_URL, EMBEDDING, KEY, URL, shares_block

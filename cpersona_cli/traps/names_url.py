@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cpersona_cli.install.effective import Effective
+from cpersona_cli.install.settings.effective import Effective
 from cpersona_cli.record import replace
 from cpersona_cli.text import bare_url, safe
 from cpersona_cli.traps.address import (

@@ -6,12 +6,12 @@ import json
 import math
 from collections.abc import Iterator
 
-from cpersona_cli.install.effective import Effective
 from cpersona_cli.install.model import Registration, Variable
-from cpersona_cli.install.parse import FALSE_WORDS, TRUE_WORDS
-from cpersona_cli.install.refusals import refusals
-from cpersona_cli.install.settings import Invalid, Kind, Reader
-from cpersona_cli.install.table import BY_NAME, is_secret
+from cpersona_cli.install.settings.effective import Effective
+from cpersona_cli.install.settings.model import Invalid, Kind, Reader
+from cpersona_cli.install.settings.parse import FALSE_WORDS, TRUE_WORDS
+from cpersona_cli.install.settings.refusals import refusals
+from cpersona_cli.install.settings.table import BY_NAME, is_secret
 from cpersona_cli.text import nearest, safe
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap
 from cpersona_cli.traps.names import API_URL, KEY, MODE, URL, mode

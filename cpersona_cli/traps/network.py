@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from urllib.parse import SplitResult, urlsplit
 
-from cpersona_cli.install.effective import Effective
 from cpersona_cli.install.model import LaunchKind
 from cpersona_cli.install.proxies import is_loopback
+from cpersona_cli.install.settings.effective import Effective
 from cpersona_cli.record import replace
 from cpersona_cli.text import bare_url, plural
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap, Uncheckable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cpersona_cli.install.effective import Effective
+from cpersona_cli.install.settings.effective import Effective
 from cpersona_cli.text import plural
 from cpersona_cli.traps.database_file import measured
 from cpersona_cli.traps.model import (

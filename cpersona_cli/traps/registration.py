@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from cpersona_cli.install.clients import CLIENTS
+from cpersona_cli.install.clients.table import CLIENTS
 from cpersona_cli.install.model import Place, Registration, Status
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Trap
 

@@ -7,10 +7,10 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from cpersona_cli.install.clients import CLIENTS, IN_TERMINAL
+from cpersona_cli.install.clients.table import CLIENTS, IN_TERMINAL
 from cpersona_cli.install.model import LaunchKind, Value
 from cpersona_cli.install.proxies import is_loopback
-from cpersona_cli.install.table import is_secret
+from cpersona_cli.install.settings.table import is_secret
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap
 from cpersona_cli.traps.registration import restart
 from cpersona_cli.traps.repairs import set_variable

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from cpersona_cli.install.clients import CLIENTS
+from cpersona_cli.install.clients.table import CLIENTS
 from cpersona_cli.install.model import Looked, Problem, ProblemKind, Process
-from cpersona_cli.install.table import is_secret
+from cpersona_cli.install.settings.table import is_secret
 from cpersona_cli.text import plural
 from cpersona_cli.traps.model import Database, Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap
 

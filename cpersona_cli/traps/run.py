@@ -7,8 +7,8 @@ from enum import StrEnum
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
-from cpersona_cli.install.clients import IN_TERMINAL
-from cpersona_cli.install.version import NEWEST_KNOWN, older
+from cpersona_cli.install.clients.table import IN_TERMINAL
+from cpersona_cli.install.release.version import NEWEST_KNOWN, older
 from cpersona_cli.record import record, replace
 from cpersona_cli.start.model import Start
 from cpersona_cli.traps.model import (

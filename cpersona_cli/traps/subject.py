@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cpersona_cli.install.effective import Effective
 from cpersona_cli.install.model import LaunchKind
+from cpersona_cli.install.settings.effective import Effective
 from cpersona_cli.record import replace
 from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Severity, SkipError, Target
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from cpersona_cli.install.bounded import read_bounded
+from cpersona_cli.install.files.bounded import read_bounded
 from cpersona_cli.install.model import Place
 from cpersona_cli.record import record
 from cpersona_cli.text import nearest, safe

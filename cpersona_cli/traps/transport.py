@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import urlsplit, urlunsplit
 
-from cpersona_cli.install.effective import Effective
 from cpersona_cli.install.model import LaunchKind, Registration
 from cpersona_cli.install.proxies import ProxyError, exceptions, is_loopback, proxy_for
+from cpersona_cli.install.settings.effective import Effective
 from cpersona_cli.text import bare_url, plural
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap
 from cpersona_cli.traps.repairs import set_variable

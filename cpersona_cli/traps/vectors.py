@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from cpersona_cli.install.version import older
+from cpersona_cli.install.release.version import older
 from cpersona_cli.record import replace
 from cpersona_cli.store.reading import Reading
 from cpersona_cli.text import plural, safe

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cpersona_cli.install.model import LaunchKind
-from cpersona_cli.install.version import NEWEST_KNOWN, older
+from cpersona_cli.install.release.version import NEWEST_KNOWN, older
 from cpersona_cli.traps.model import (
     CannotTellError,
     Facts,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
-from cpersona_cli.install.settings import Kind
-from cpersona_cli.install.version import NEWEST_KNOWN, key, older
+from cpersona_cli.install.release.version import NEWEST_KNOWN, key, older
+from cpersona_cli.install.settings.model import Kind
 from cpersona_cli.record import replace
 from cpersona_cli.traps.database_file import measured, readable
 from cpersona_cli.traps.database_schema import schema_of

@@ -14,7 +14,7 @@ import pytest
 from pytest_console_scripts import ScriptRunner
 from support.documents import document
 
-from cpersona_cli.install.clients import CLIENTS
+from cpersona_cli.install.clients.table import CLIENTS
 from cpersona_cli.traps.registry import ALL
 
 SECRET = "sk-live-0123456789abcdef"

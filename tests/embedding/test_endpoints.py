@@ -5,7 +5,7 @@ from support.environments import block
 
 from cpersona_cli.embedding.endpoints import client_variables, configured
 from cpersona_cli.embedding.model import Endpoint
-from cpersona_cli.install.effective import effective
+from cpersona_cli.install.settings.effective import effective
 
 
 def made(**variables: str) -> Endpoint:

@@ -12,10 +12,10 @@ from support.clients import machine
 from support.starts import registered
 
 from cpersona_cli.install.database import database_path
-from cpersona_cli.install.effective import effective
 from cpersona_cli.install.environment import environments
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import DatabasePath
+from cpersona_cli.install.settings.effective import effective
 
 DB = "CPERSONA_DB_PATH"
 SCRIPT = ("/opt/memory/bin/cpersona",)

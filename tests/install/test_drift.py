@@ -12,11 +12,11 @@ import pytest
 from support import drift
 from support.environments import classes, mixed, process, server_settings
 
-from cpersona_cli.install.effective import effective
-from cpersona_cli.install.refusals import refusals
-from cpersona_cli.install.settings import Invalid, Reader
-from cpersona_cli.install.table import BY_ALIAS, BY_NAME, names_read
-from cpersona_cli.install.version import NEWEST_KNOWN, older
+from cpersona_cli.install.release.version import NEWEST_KNOWN, older
+from cpersona_cli.install.settings.effective import effective
+from cpersona_cli.install.settings.model import Invalid, Reader
+from cpersona_cli.install.settings.refusals import refusals
+from cpersona_cli.install.settings.table import BY_ALIAS, BY_NAME, names_read
 
 SERVER = version("cpersona")
 

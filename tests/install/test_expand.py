@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cpersona_cli.install.clients import CLIENTS
+from cpersona_cli.install.clients.table import CLIENTS
 from cpersona_cli.install.expand import COMMAND_RULES, Context, expand
 
 KNOWN = {"HOME": "/home/ada", "SET": "value", "EMPTY": ""}

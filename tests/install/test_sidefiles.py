@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cpersona_cli.install.bounded import LIMIT, line_of, read_bounded
-from cpersona_cli.install.effective import effective
+from cpersona_cli.install.files.bounded import LIMIT, line_of, read_bounded
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import DatabasePath, Environment, Launch, LaunchKind, Place, Registration, Value
+from cpersona_cli.install.settings.effective import effective
 from cpersona_cli.install.sidefiles import SideFiles, side_files
 from cpersona_cli.record import replace
 

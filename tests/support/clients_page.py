@@ -9,7 +9,7 @@ from pathlib import Path
 
 from support.markdown import code, plain, table
 
-from cpersona_cli.install.clients import CLIENTS, Client, ClientFile
+from cpersona_cli.install.clients.table import CLIENTS, Client, ClientFile
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import System
 

@@ -215,9 +215,9 @@ def _differences(
 ) -> Iterator[str]:
     from support.environments import process  # noqa: PLC0415 - the tool's own code, not needed to read a package
 
-    from cpersona_cli.install.effective import effective  # noqa: PLC0415
-    from cpersona_cli.install.refusals import refusals  # noqa: PLC0415
-    from cpersona_cli.install.settings import Reader  # noqa: PLC0415
+    from cpersona_cli.install.settings.effective import effective  # noqa: PLC0415
+    from cpersona_cli.install.settings.model import Reader  # noqa: PLC0415
+    from cpersona_cli.install.settings.refusals import refusals  # noqa: PLC0415
 
     settings = effective(process(environment), version)
     ours = refusals(settings, version)
@@ -273,7 +273,7 @@ def main(paths: Sequence[str]) -> int:
     """Compare the table with each package; the number of disagreements is the exit code (at most 99)."""
     from support.environments import classes, mixed  # noqa: PLC0415
 
-    from cpersona_cli.install.table import names_read  # noqa: PLC0415
+    from cpersona_cli.install.settings.table import names_read  # noqa: PLC0415
 
     total = 0
     for path in paths:

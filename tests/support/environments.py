@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cpersona_cli.install.model import Environment, Place, Value
-from cpersona_cli.install.settings import Kind, Reader, Setting
-from cpersona_cli.install.table import SETTINGS
+from cpersona_cli.install.settings.model import Kind, Reader, Setting
+from cpersona_cli.install.settings.table import SETTINGS
 
 
 def process(env: Mapping[str, str]) -> Environment:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from support.starts import registered
 
-from cpersona_cli.install.effective import effective
 from cpersona_cli.install.environment import environments
 from cpersona_cli.install.machine import Machine, this_machine
 from cpersona_cli.install.model import Registration
-from cpersona_cli.install.versions import server_version
+from cpersona_cli.install.release.versions import server_version
+from cpersona_cli.install.settings.effective import effective
 from cpersona_cli.record import replace
 from cpersona_cli.start.plan import Candidate
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from cpersona_cli.install.settings import Earlier, Invalid, Kind, Reader, Setting
-from cpersona_cli.install.table import GROUPS
-from cpersona_cli.install.version import NEWEST_KNOWN
+from cpersona_cli.install.release.version import NEWEST_KNOWN
+from cpersona_cli.install.settings.model import Earlier, Invalid, Kind, Reader, Setting
+from cpersona_cli.install.settings.table import GROUPS
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

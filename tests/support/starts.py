@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cpersona_cli.install.clients import CLIENTS
-from cpersona_cli.install.launch import understand
+from cpersona_cli.install.clients.table import CLIENTS
+from cpersona_cli.install.launch.understand import understand
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Place, Registration, Variable
 

@@ -18,7 +18,6 @@ from functools import cache
 from pathlib import Path
 
 from cpersona_cli.install.database import database_path
-from cpersona_cli.install.effective import effective
 from cpersona_cli.install.embedding_server import EmbeddingServer
 from cpersona_cli.install.environment import environments
 from cpersona_cli.install.machine import Machine
@@ -32,6 +31,7 @@ from cpersona_cli.install.model import (
     ServerVersion,
     Variable,
 )
+from cpersona_cli.install.settings.effective import effective
 from cpersona_cli.record import replace
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.traps.model import Database, Facts, Finding, Needs, Target, Trap

@@ -193,6 +193,6 @@ def test_the_schema_of_each_release(version: str | None, number: int | None) -> 
 def test_the_newest_is_the_installed_servers() -> None:
     from cpersona.database import SCHEMA_VERSION  # noqa: PLC0415
 
-    from cpersona_cli.install.version import NEWEST_KNOWN  # noqa: PLC0415
+    from cpersona_cli.install.release.version import NEWEST_KNOWN  # noqa: PLC0415
 
     assert schema_of(NEWEST_KNOWN) == SCHEMA_VERSION

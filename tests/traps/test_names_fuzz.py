@@ -12,7 +12,7 @@ from support.cases_names import API, API_URL, GOOD, KEY, MODE, MODEL, REMOTE, UR
 from support.traps import CLIENTS, MACHINE, UVX, all_traps, docker, everything, facts, outcome
 
 from cpersona_cli.install.model import Launch, LaunchKind, Place, Variable
-from cpersona_cli.install.table import BY_NAME, SETTINGS, is_secret
+from cpersona_cli.install.settings.table import BY_NAME, SETTINGS, is_secret
 from cpersona_cli.record import replace
 
 NAMES = tuple(sorted({name for row in SETTINGS for name in row.names}))

@@ -8,7 +8,7 @@ import pytest
 from support.trap_facts import Graded
 from support.traps import everything, facts, reading, registration
 
-from cpersona_cli.install.discover import discover
+from cpersona_cli.install.clients.discover import discover
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Looked, Place, Problem, ProblemKind, Process
 from cpersona_cli.record import replace

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from cpersona_cli.install.version import key
+from cpersona_cli.install.release.version import key
 from cpersona_cli.traps.model import Group, Trap
 from cpersona_cli.traps.registry import ALL, RETIRED, UNCHECKABLE
 from cpersona_cli.words import COMMANDS, PLANNED
