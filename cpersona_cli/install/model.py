@@ -191,7 +191,7 @@ class Registration:
     @property
     def label(self) -> str:
         """How a person would point at it: ``Claude Code (user)``."""
-        return f"{self.client_title} ({self.scope})" if self.scope else self.client_title
+        return f"{self.client_title} ({self.scope})" if self.scope not in {"", "process"} else self.client_title
 
 
 class ProblemKind(StrEnum):
