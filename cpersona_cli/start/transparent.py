@@ -66,7 +66,8 @@ def objection(words: Sequence[str], reader: Reader, level: int = 0) -> str:
         inner = next((i for i, one in enumerate(rest) if _may_start(one)), None)
         return _unknown(word) if inner is None else objection(rest[inner:], reader, level + 1)
     launch = understand(word, rest, reader.machine)
-    if launch.kind in _STARTERS and launch.package == "cpersona" and not launch.wrapper:
+    own = launch.program == word and not launch.wrapper  # else it was read through a program that is not known here
+    if own and launch.kind in _STARTERS and launch.package == "cpersona":
         if launch.unclear:
             return launch.unclear[0]
         if any(stem(one) in _SHELLS | {"env"} for one in rest):
