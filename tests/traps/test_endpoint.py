@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from cpersona_cli.embedding.kinds import MEANINGS, Kind, Stage
 from cpersona_cli.embedding.measured import Experiment, Measured, Plan, Refinement, Remark, Sampled, Solution, Window
 from cpersona_cli.embedding.model import Endpoint, Mode, Outcome, ServerView
 from cpersona_cli.embedding.probe import measure
+from cpersona_cli.record import replace
 from cpersona_cli.traps.endpoint import UNDECIDED, Subject, findings, trap_id, unsettled
 from cpersona_cli.traps.endpoint_remarks import REMARKS
 from cpersona_cli.traps.model import Finding, Severity
