@@ -112,7 +112,7 @@ def _parse(argv: Sequence[str]) -> Job | int:
     # Base of all that the option parser complains with; typer does not export it, and brings its own click since 0.26.
     parser_error: type[Exception] = typer.BadParameter.mro()[2]
     try:
-        result: Job | int | None = typer.main.get_command(_application())(
+        result: Job | int | None = typer.main.get_command(_application(word if word in COMMANDS else ""))(
             args=list(argv), prog_name=NAME, standalone_mode=False
         )
     except parser_error as error:
@@ -135,20 +135,32 @@ def _refuse_repeated(argv: Sequence[str]) -> None:
             raise UsageError(f"{option} is given {words.count(option)} times, and one run takes one")
 
 
-def _application() -> typer.Typer:
-    import typer  # noqa: PLC0415
+def _only_commands() -> None:
+    """Keeps the parser from taking a single command for the whole application."""
 
-    from cpersona_cli.commands import doctor, probe, traps  # noqa: PLC0415
+
+def _application(word: str = "") -> typer.Typer:
+    """The parser of every command, or of ``word`` alone: describing the others takes longer than the parsing."""
+    import typer  # noqa: PLC0415
 
     names = {"help_option_names": ["-h", "--help"]}
     app = typer.Typer(name=NAME, help=HELP, rich_markup_mode=None, context_settings=names)
+    app.callback()(_only_commands)
+    if word in {"", "doctor"}:
+        from cpersona_cli.commands import doctor  # noqa: PLC0415
 
-    app.command("doctor", help=doctor.HELP)(doctor.doctor)
-    app.command("probe", help=probe.HELP)(probe.probe)
-    book = typer.Typer(help=traps.HELP, rich_markup_mode=None)
-    book.command("list", help=traps.LIST_HELP)(traps.listing)
-    book.command("explain", help=traps.EXPLAIN_HELP)(traps.explain)
-    app.add_typer(book, name="traps")
+        app.command("doctor", help=doctor.HELP)(doctor.doctor)
+    if word in {"", "probe"}:
+        from cpersona_cli.commands import probe  # noqa: PLC0415
+
+        app.command("probe", help=probe.HELP)(probe.probe)
+    if word in {"", "traps"}:
+        from cpersona_cli.commands import traps  # noqa: PLC0415
+
+        book = typer.Typer(help=traps.HELP, rich_markup_mode=None)
+        book.command("list", help=traps.LIST_HELP)(traps.listing)
+        book.command("explain", help=traps.EXPLAIN_HELP)(traps.explain)
+        app.add_typer(book, name="traps")
     return app
 
 

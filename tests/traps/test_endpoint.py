@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -339,7 +340,7 @@ def test_an_endpoint_of_the_command_line_has_no_file() -> None:
         f"CPERSONA_EMBEDDING_API_URL={OLLAMA}",
         "CPERSONA_EMBEDDING_API_KEY=any-text",
     ]
-    bare = replace(measured, outcome=ended(Kind.TLS), refinement=Refinement())
+    bare = dataclasses.replace(measured, outcome=ended(Kind.TLS), refinement=Refinement())
     found = decisive(Subject(label="--url", measured=bare))
     assert found.repair.prose.endswith("(CPERSONA_EMBEDDING_URL)")
 
