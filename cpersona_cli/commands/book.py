@@ -8,7 +8,7 @@ from cpersona_cli.commands.catalogue import BY_ID, select
 from cpersona_cli.commands.errors import UsageError
 from cpersona_cli.report.model import Report, Section
 from cpersona_cli.text import nearest, safe
-from cpersona_cli.traps.model import Group, Severity, Trap
+from cpersona_cli.traps.model import Group, Needs, Severity, Trap
 from cpersona_cli.traps.registry import ALL, RETIRED
 from cpersona_cli.words import COMMANDS, PLANNED
 
@@ -56,7 +56,7 @@ def _explained(trap: Trap) -> Section:
         ("servers", " and ".join(version for version in versions if version) or "every release"),
         ("looks at", _NEEDS[str(trap.needs)]),
         ("source", trap.source),
-        ("check", f"cpersona-cli doctor --only {trap.id}"),
+        ("check", f"cpersona-cli doctor{' --start' if trap.needs is Needs.START else ''} --only {trap.id}"),
     )
     return Section(title=trap.id, rows=[(label, text, "") for label, text in rows], verbosity=0)
 
@@ -66,6 +66,7 @@ _NEEDS = {
     "registration": "each registration that a client would start",
     "database": "each database",
     "endpoint": "each embedding endpoint, over the network",
+    "start": "each registered server that is started, with --start",
 }
 
 

@@ -60,6 +60,8 @@ class Family:
             self._closed = True
             for child in self._children:
                 child.kill()
+            for child in self._children:
+                child.collect()
 
 
 class Child:
@@ -110,6 +112,10 @@ class Child:
         self._over.set()
         if self._ending is None:
             _signal(self.pid, hard=True)
+
+    def collect(self) -> None:
+        """Have the system forget it, after ``kill``."""
+        self._wait(HARDER)
 
     def end(self, grace: float) -> Ending:
         """Close its stdin, as a client does, and wait ``grace`` seconds; then end whatever of its session is left."""

@@ -343,7 +343,7 @@ TRAPS: tuple[Trap, ...] = (
         _not_embedded,
         expected="store answers embedded: true",
         costs="memories are found only by shared words",
-        repair="see what `cpersona-cli probe` says of the endpoint",
+        repair="see what cpersona-cli probe says of the endpoint",
     ),
     _trap(
         "not-recalled",
@@ -359,7 +359,7 @@ TRAPS: tuple[Trap, ...] = (
         _advisory,
         expected="a recall without an advisory",
         costs="the agent trusts its memory less, and tells its user so",
-        repair="see what `cpersona-cli probe` says of the endpoint",
+        repair="see what cpersona-cli probe says of the endpoint",
         severity=Severity.WARNING,
     ),
     _trap(

@@ -148,6 +148,15 @@ def noted(folder: Path, word: str) -> list[str]:
     return [line.removeprefix(word).strip() for line in lines if line.startswith(word)]
 
 
+def alive(pid: str) -> bool:
+    """Whether a process runs; one that waits to be collected does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in {"Z", "X"}
+
+
 def here(folder: Path) -> Machine:
     """This machine with ``folder`` for its home."""
     return replace(this_machine({"HOME": str(folder), "PATH": "/usr/bin:/bin"}), home=folder, cwd=folder)

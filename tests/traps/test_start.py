@@ -68,10 +68,7 @@ def test_nothing_started_is_no_pass() -> None:
 def test_what_could_not_be_told(one: Start, reason: str) -> None:
     made = ended(one)
     assert str(made["undecided"].state) == "unknown"
-    assert (
-        made["undecided"].reason == f"Claude Code (user), /client/file.json:7: {reason}"[:60]
-        or reason in made["undecided"].reason
-    )
+    assert made["undecided"].reason.startswith(f"Claude Code (user), /client/file.json:7: {reason}")
     assert {str(each.state) for name, each in made.items() if name != "undecided"} <= {"skipped", "pass"}
     if one.refusal:
         assert made["stdout-noise"].reason == "the server was not started"
@@ -85,34 +82,98 @@ QUOTED = (
 )
 
 CASES = [
-    ("no-handshake", dead(Failure.ABSENT, detail="/x does not exist"), "fault", ("cannot be started: /x does not", "write a command")),
-    ("no-handshake", dead(Failure.DIED, code=3, said=("a", "no model")), "fault", ("exit code 3", "“no model”", "stderr: a")),
+    (
+        "no-handshake",
+        dead(Failure.ABSENT, detail="/x does not exist"),
+        "fault",
+        ("cannot be started: /x does not", "write a command"),
+    ),
+    (
+        "no-handshake",
+        dead(Failure.DIED, code=3, said=("a", "no model")),
+        "fault",
+        ("exit code 3", "“no model”", "stderr: a"),
+    ),
     ("no-handshake", dead(Failure.DIED), "fault", ("it ended before the handshake",)),
     ("no-handshake", dead(Failure.SILENT, waited=60.0), "fault", ("no answer within 60 seconds",)),
     ("no-handshake", dead(Failure.SILENT, waited=60.0, lines=1, noise=NOISY.noise), "fault", ("nothing but messages",)),
     ("no-handshake", dead(Failure.REFUSED, detail="an error: out of order"), "fault", ("out of order",)),
     ("no-handshake", {"second": Run(failure=Failure.DIED), "recalled": None}, "fault", ("when started a second time",)),
     ("stdout-noise", {"first": NOISY}, "fault", QUOTED),
-    ("stdout-noise", {"second": replace(RUN, lines=1, noise=(Noise(text="", before=False),))}, "fault", ("an empty line on stdout between",)),
-    ("slow", {"first": replace(RUN, ready=31.2)}, "warning", ("after 31.2 s; Claude Code waits 30 s (its default)", "the second time after 1.0 s", "MCP_TIMEOUT=70000 claude")),
+    (
+        "stdout-noise",
+        {"second": replace(RUN, lines=1, noise=(Noise(text="", before=False),))},
+        "fault",
+        ("an empty line on stdout between",),
+    ),
+    (
+        "slow",
+        {"first": replace(RUN, ready=31.2)},
+        "warning",
+        (
+            "after 31.2 s; Claude Code waits 30 s (its default)",
+            "the second time after 1.0 s",
+            "MCP_TIMEOUT=70000 claude",
+        ),
+    ),
     ("slow", {"first": replace(RUN, ready=31.2), "second": replace(RUN, ready=33.0)}, "fault", ("after 33.0 s",)),
-    ("slow", {"client": "codex", "second": replace(RUN, ready=33.0)}, "fault", ("startup_timeout_sec = 70", '[mcp_servers."memory"]')),
-    ("slow", {"client": "gemini-cli", "first": replace(RUN, ready=99.0), "second": None, "recalled": None}, "fault", ('"timeout": 200000',)),
-    ("slow", {"client": "cursor", "first": replace(RUN, ready=99.0), "second": None, "recalled": None}, "fault", ("not one that is fetched",)),
-    ("tools-missing", {"first": replace(RUN, tools=("echo",))}, "fault", ("1 tool, without store, recall, check_health",)),
+    (
+        "slow",
+        {"client": "codex", "second": replace(RUN, ready=33.0)},
+        "fault",
+        ("startup_timeout_sec = 70", '[mcp_servers."memory"]'),
+    ),
+    (
+        "slow",
+        {"client": "gemini-cli", "first": replace(RUN, ready=99.0), "second": None, "recalled": None},
+        "fault",
+        ('"timeout": 200000',),
+    ),
+    (
+        "slow",
+        {"client": "cursor", "first": replace(RUN, ready=99.0), "second": None, "recalled": None},
+        "fault",
+        ("not one that is fetched",),
+    ),
+    (
+        "tools-missing",
+        {"first": replace(RUN, tools=("echo",))},
+        "fault",
+        ("1 tool, without store, recall, check_health",),
+    ),
     ("tools-missing", {"first": replace(RUN, tools=None)}, "fault", ("does not say which",)),
-    ("not-stored", {"stored": Stored(problem="store failed: no"), "recalled": None, "second": None}, "fault", ("store failed: no",)),
+    (
+        "not-stored",
+        {"stored": Stored(problem="store failed: no"), "recalled": None, "second": None},
+        "fault",
+        ("store failed: no",),
+    ),
     ("not-embedded", {"stored": Stored(embedded=False)}, "fault", ("embedded: false",)),
     ("not-embedded", {"stored": Stored(), "mode": "api"}, "fault", ("nothing about a vector",)),
     ("not-recalled", {"recalled": Recalled(problem="recall failed")}, "fault", ("recall failed",)),
     ("not-recalled", {"recalled": Recalled()}, "fault", ("does not have it",)),
     ("not-recalled", {"recalled": Recalled(listed=True)}, "fault", ("does not find it by its own words",)),
     ("not-recalled", {"recalled": Recalled(listed=True), "mode": "none"}, "warning", ("without vectors",)),
-    ("advisory", {"recalled": Recalled(found=True, advisory={"severity": "fault", "reason": "down"})}, "fault", ("“down”",)),
-    ("advisory", {"recalled": Recalled(found=True, advisory={"severity": "hint", "reason": "so"})}, "warning", ("“so”",)),
-    ("not-ended", {"first": replace(RUN, ended=None, code=-15)}, "warning", ("went on when its stdin was closed, and was killed",)),
+    (
+        "advisory",
+        {"recalled": Recalled(found=True, advisory={"severity": "fault", "reason": "down"})},
+        "fault",
+        ("“down”",),
+    ),
+    (
+        "advisory",
+        {"recalled": Recalled(found=True, advisory={"severity": "hint", "reason": "so"})},
+        "warning",
+        ("“so”",),
+    ),
+    (
+        "not-ended",
+        {"first": replace(RUN, ended=None, code=-15)},
+        "warning",
+        ("went on when its stdin was closed, and was killed",),
+    ),
     ("not-ended", {"second": replace(RUN, left=(41, 42))}, "warning", ("left process 41, process 42 behind",)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "changes", "severity", "says"), CASES)
