@@ -173,7 +173,11 @@ def _line(stream: IO[bytes]) -> bytes:
 
 
 def _session(leader: int) -> list[int]:
-    """The living processes of the session that ``leader`` opened, where the system tells."""
+    """The living processes of the session that ``leader`` opened; of its group, where the system tells no more."""
+    if _WINDOWS:
+        return []
+    if not Path("/proc/self/stat").exists():
+        return _group(leader)
     found = []
     with contextlib.suppress(OSError):
         for entry in os.scandir("/proc"):
@@ -182,6 +186,21 @@ def _session(leader: int) -> list[int]:
                     state, _, _, session, *_ = (Path(entry.path) / "stat").read_text().rpartition(")")[2].split()
                     if int(session) == leader and state not in {"Z", "X"}:
                         found.append(int(entry.name))
+    return found
+
+
+def _group(leader: int) -> list[int]:
+    """The living processes of a group, as ``ps`` lists them."""
+    found = []
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        listed = subprocess.run(
+            ["ps", "-axo", "pid=,pgid=,stat="], capture_output=True, text=True, timeout=5, check=False
+        ).stdout
+        for line in listed.splitlines():
+            with contextlib.suppress(ValueError):
+                pid, group, state = line.split()
+                if int(group) == leader and not state.startswith("Z"):
+                    found.append(int(pid))
     return found
 
 

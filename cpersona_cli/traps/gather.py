@@ -23,7 +23,6 @@ from cpersona_cli.install.settings.effective import effective
 from cpersona_cli.install.settings.stray import stray
 from cpersona_cli.install.sidefiles import side_files
 from cpersona_cli.record import record, replace
-from cpersona_cli.start.plan import Candidate, over_stdio
 from cpersona_cli.store.files import standing
 from cpersona_cli.store.inspect import read
 from cpersona_cli.store.reading import Reading, State
@@ -110,6 +109,7 @@ def gather(selection: Selection, machine: Machine, deadline: float = DEADLINE) -
 def _started(facts: Facts, how: Starting, end: float) -> Facts:
     """With what the servers do when they are started: each registration once, as it is usually started."""
     from cpersona_cli.start.check import Work, start_all  # noqa: PLC0415 - brings the MCP library along
+    from cpersona_cli.start.plan import Candidate, over_stdio  # noqa: PLC0415
 
     groups = groupby(facts.targets, key=lambda target: id(target.registration))
     usual = [_usual(list(targets)) for _, targets in groups]

@@ -291,6 +291,28 @@ def test_a_real_server(machine: Machine, python: str, through: str, store: Path)
 
 
 @pytest.mark.server
+@pytest.mark.parametrize("way", ["wrapper", "login shell", "env", "docker"])
+def test_a_database_that_cannot_be_replaced_is_left_alone(
+    machine: Machine, tmp_path: Path, store: Path, way: str
+) -> None:
+    """What names the real database nearer to the server than we can get."""
+    script = tmp_path / "memory.sh"
+    script.write_text(f"#!/bin/sh\nexport CPERSONA_DB_PATH='{store}'\nexec {sys.executable} -m cpersona\n")
+    script.chmod(0o755)
+    (machine.home / ".profile").write_text(f"export CPERSONA_DB_PATH='{store}'\n")
+    words = {
+        "wrapper": (str(script),),
+        "login shell": ("sh", "-lc", f"exec {sys.executable} -m cpersona"),
+        "env": ("env", f"CPERSONA_DB_PATH={store}", sys.executable, "-m", "cpersona"),
+        "docker": ("docker", "run", "-i", "-e", f"CPERSONA_DB_PATH={store}", "ghcr.io/cloto-dev/cpersona:2.6.14"),
+    }[way]
+    with untouched(store.parent):
+        ((found,), _) = start_all([candidate(machine, {}, *words)], machine, Work(end=time.monotonic() + SECONDS))
+    assert found.refusal
+    assert found.runs == ()
+
+
+@pytest.mark.server
 def test_a_real_server_without_vectors(machine: Machine, store: Path) -> None:
     with untouched(store.parent):
         entry = candidate(machine, {"CPERSONA_DB_PATH": str(store)})
