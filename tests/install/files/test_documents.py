@@ -204,7 +204,7 @@ def test_a_file_without_permission_is_named() -> None:
             "document = read(Path(sys.argv[1]), 'json'); print(document.state, document.problems[0].detail)\n"
             "os.seteuid(mine)"
         )
-        root = Path(__file__).parents[2]
+        root = Path(__file__).parents[3]
         ran = subprocess.run(
             [sys.executable, "-c", code, path], cwd=root, capture_output=True, text=True, timeout=60, check=False
         )

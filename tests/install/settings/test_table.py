@@ -13,7 +13,7 @@ from cpersona_cli.install.settings.parse import default_of, parse
 from cpersona_cli.install.settings.table import BY_ALIAS, BY_NAME, GROUPS, SETTINGS, is_secret, names_read
 
 #: Release -> the names that came with it (the first: all it read). Taken from the released packages; none ever left.
-CAME_WITH: dict[str, list[str]] = json.loads((Path(__file__).parents[1] / "data" / "names_read.json").read_text())
+CAME_WITH: dict[str, list[str]] = json.loads((Path(__file__).parents[2] / "data" / "names_read.json").read_text())
 
 
 def test_names_are_unique() -> None:
