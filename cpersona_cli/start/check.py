@@ -69,7 +69,12 @@ def start_all(candidates: Sequence[Candidate], machine: Machine, work: Work) -> 
                 number = waiting.get_nowait()
                 candidate = candidates[number]
                 busy[number] = _doing(candidate)
-                done[number] = _one(candidate, machine, folder / str(number), work, family)
+                try:
+                    done[number] = _one(candidate, machine, folder / str(number), work, family)
+                except OSError as error:
+                    if family.closed:  # the run is over, and its scratch folder went with it
+                        return
+                    done[number] = _known(candidate, machine, f"nothing could be started: {type(error).__name__}")
                 del busy[number]
 
     with _scratch() as folder:
@@ -108,13 +113,19 @@ def _scratch() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _one(candidate: Candidate, machine: Machine, folder: Path, work: Work, family: Family) -> Start:
+def _known(candidate: Candidate, machine: Machine, refusal: str = "") -> Start:
+    """What is known of a candidate before it is started, or why it is not."""
     mode = candidate.settings["CPERSONA_EMBEDDING_MODE"]
-    known = Start(
+    return Start(
         registration=candidate.registration,
         limit=limit(candidate.registration, machine),
         mode="" if mode.invalid else str(mode),
+        refusal=refusal,
     )
+
+
+def _one(candidate: Candidate, machine: Machine, folder: Path, work: Work, family: Family) -> Start:
+    known = _known(candidate, machine)
     planned = plan(candidate, machine, folder)
     if isinstance(planned, str):
         return replace(known, refusal=planned)

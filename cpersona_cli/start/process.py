@@ -45,6 +45,11 @@ class Family:
         self._children: list[Child] = []
         self._closed = False
 
+    @property
+    def closed(self) -> bool:
+        """Whether the run is over: no child is started any more."""
+        return self._closed
+
     def start(self, command: Sequence[str], env: Mapping[str, str], cwd: Path) -> Child:
         """Start ``command``. Raises ``OSError`` or ``ValueError`` if it cannot be, ``ClosedError`` after ``close``."""
         with self._lock:

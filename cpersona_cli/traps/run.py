@@ -86,7 +86,7 @@ def _nothing(trap: Trap) -> str:
     return {
         Needs.REGISTRATION: "no registration that a client would start",
         Needs.DATABASE: "no database to look at",
-        Needs.ENDPOINT: "the endpoint was not contacted",
+        Needs.ENDPOINT: "no embedding endpoint that can be called",
         Needs.START: "no server was started (--start does)",
         Needs.MACHINE: "nothing to look at",
     }[trap.needs]

@@ -337,3 +337,33 @@ def test_a_real_server_whose_endpoint_is_dead(machine: Machine, store: Path) -> 
     assert found.stored.embedded is False
     assert found.first is not None
     assert any("Embedding request failed" in line for line in found.first.said)
+
+
+def test_a_folder_that_cannot_be_made_is_named_and_hides_no_other(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Path.mkdir
+
+    def mkdir(self: Path, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        if self.name == "0" and self.parent.name.startswith("cpersona-cli-"):
+            raise OSError(28, "No space left on device")
+        made(self, mode, parents, exist_ok)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    entries = [candidate(machine, settings(tmp_path, "die")) for _ in range(2)]
+    (first, second), missed = start_all(entries, machine, Work(end=time.monotonic() + SECONDS))
+    assert first.refusal == "nothing could be started: OSError"
+    assert second.refusal == ""
+    assert missed == []
+
+
+def test_a_scratch_folder_gone_at_the_end_is_no_error(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(check, "_one", gone)
+    monkeypatch.setattr(process.Family, "closed", property(lambda _self: True))
+    entries = [candidate(machine, settings(tmp_path, "die"))]
+    assert start_all(entries, machine, Work(end=time.monotonic() + SECONDS)) == ([], entries)
