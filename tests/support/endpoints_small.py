@@ -20,6 +20,9 @@ from typing import Any, Self
 
 Document = dict[str, Any]
 
+# Python calls it otherwise since 3.13, and the phrase is part of what CPersona records.
+_PHRASES = {422: "Unprocessable Entity"}
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -214,7 +217,7 @@ def _handler(owner: SmallEndpoint) -> type[BaseHTTPRequestHandler]:
                 return
             plain = isinstance(answer.body, str)
             content = str(answer.body).encode() if plain else json.dumps(answer.body).encode()
-            self.send_response(answer.status)
+            self.send_response(answer.status, _PHRASES.get(answer.status))
             kind = {"content-type": "text/plain" if plain else "application/json"}
             for name, value in {**kind, **answer.headers, "content-length": str(len(content))}.items():
                 self.send_header(name, value)
