@@ -11,6 +11,7 @@ import typer
 from cpersona_cli.commands import options, starting
 from cpersona_cli.commands.errors import UsageError
 from cpersona_cli.commands.options import Job
+from cpersona_cli.record import replace
 
 if TYPE_CHECKING:
     from cpersona_cli.report.model import Report
@@ -106,19 +107,15 @@ def doctor(
         raise UsageError(f"{write_waivers} exists; --write-waivers never overwrites a file")
     if start:
         starting.check(preferences)
-    pointed_at = bool(registration or env or db)
 
     def run() -> Report:
         # The traps and all that they look at: not imported where only help or an error is shown.
         from cpersona_cli.commands.examination import Request, examine  # noqa: PLC0415
-        from cpersona_cli.traps.gather import Selection  # noqa: PLC0415
 
-        selection = Selection(
-            clients=preferences.words("client") if client or not pointed_at else (),
-            registrations=tuple(registration or ()),
-            env=env,
-            db=db,
-            before_first_start=pre,
+        selection = replace(
+            options.selection(
+                preferences, client=client, registration=registration, env=env, db=db, before_first_start=pre
+            ),
             online=not preferences.flag("offline"),
             start=starting.chosen(preferences, quiet=quiet) if start else None,
         )

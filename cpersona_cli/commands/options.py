@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cpersona_cli.commands.preferences import Preferences
     from cpersona_cli.report.model import Report
     from cpersona_cli.report.output import Color, Output
+    from cpersona_cli.traps.gather import Selection
 
 
 def word(text: str) -> str:
@@ -85,6 +86,29 @@ def settle(flags: Mapping[str, object], config: Path | None) -> Preferences:
     from cpersona_cli.commands.preferences import resolve  # noqa: PLC0415 - not for help
 
     return resolve(flags, os.environ, config)
+
+
+def selection(
+    preferences: Preferences,
+    *,
+    client: list[str] | None,
+    registration: list[str] | None,
+    env: bool,
+    db: Path | None,
+    elsewhere: bool = False,
+    before_first_start: bool = False,
+) -> Selection:
+    """What to work on. A client of the preferences gives way to whatever is pointed at, here or ``elsewhere``."""
+    from cpersona_cli.traps.gather import Selection  # noqa: PLC0415 - not for help
+
+    pointed_at = bool(registration or env or db or elsewhere)
+    return Selection(
+        clients=preferences.words("client") if client or not pointed_at else (),
+        registrations=tuple(registration or ()),
+        env=env,
+        db=db,
+        before_first_start=before_first_start,
+    )
 
 
 def output(preferences: Preferences, files: Sequence[str] | None, *, quiet: bool = False, verbose: int = 0) -> Output:

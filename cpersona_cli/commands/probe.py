@@ -87,16 +87,16 @@ def probe(
     def run() -> Report:
         # The client and all that it brings: not imported where only help or an error is shown.
         from cpersona_cli.commands.probing import Chosen, Request, examine  # noqa: PLC0415
-        from cpersona_cli.traps.gather import Selection  # noqa: PLC0415
 
-        pointed_at = bool(registration or env or db or url)
         return examine(
             Request(
-                selection=Selection(
-                    clients=preferences.words("client") if client or not pointed_at else (),
-                    registrations=tuple(registration or ()),
+                selection=options.selection(
+                    preferences,
+                    client=client,
+                    registration=registration,
                     env=env,
                     db=db,
+                    elsewhere=bool(url),
                     before_first_start=True,
                 ),
                 chosen=Chosen(url=url, mode=mode, model=model, key_file=api_key_file),

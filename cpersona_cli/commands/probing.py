@@ -76,15 +76,7 @@ def examine(request: Request, machine: Machine | None = None) -> Report:
     goals = _goals(request, facts, machine)
     texts = _stored(request, goals)
     measured = _measure(request, goals, texts)
-    subjects = [
-        Subject(
-            label=goal.label,
-            measured=found,
-            target=goal.targets[0] if goal.targets else None,
-            reading=goal.reading,
-        )
-        for goal, found in zip(goals, measured, strict=True)
-    ]
+    subjects = [goal.subject(found) for goal, found in zip(goals, measured, strict=True)]
     steps = [step for subject in subjects for step in subject.measured.steps]
     ran = sum(step.state != "skipped" for step in steps)
     shown = {row.id: row.text for row in texts} if request.show_text else {}

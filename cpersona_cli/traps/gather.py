@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
 
 from cpersona_cli.install.clients.discover import discover, from_file, from_process
 from cpersona_cli.install.clients.table import IN_TERMINAL
@@ -26,11 +24,9 @@ from cpersona_cli.record import record, replace
 from cpersona_cli.store.files import standing
 from cpersona_cli.store.inspect import read
 from cpersona_cli.store.reading import Reading, State
+from cpersona_cli.traps.concurrent import concurrently
 from cpersona_cli.traps.live import ask
 from cpersona_cli.traps.model import Database, Facts, Target
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 #: Seconds a whole run may take unless the user says otherwise.
 DEADLINE = 20.0
@@ -81,10 +77,10 @@ def gather(selection: Selection, machine: Machine, deadline: float = DEADLINE) -
     end = time.monotonic() + deadline
     found = _discovery(selection, machine)
     chosen = [r for r in found.registrations if _examined(r, selection)]
-    groups, missed = _concurrently(lambda r: _targets(r, selection, machine, end), chosen, end)
+    groups, missed = concurrently(lambda r: _targets(r, selection, machine, end), chosen, end)
     targets = tuple(target for group in groups for target in group)
     by_path = _by_path(selection, targets)
-    readings, unread = _concurrently(lambda p: _read(p, end), list(by_path), end)
+    readings, unread = concurrently(lambda p: _read(p, end), list(by_path), end)
     databases = tuple(
         Database(path=reading.path, reading=reading, targets=by_path[reading.path]) for reading in readings
     )
@@ -221,26 +217,3 @@ def _real(path: Path) -> Path:
 def _read(path: Path, end: float, share: float = 0.9) -> Reading:
     """A database read within its ``share`` of what is left of the time: a reading that comes too late is none."""
     return read(path, timeout=max(0.1, share * (end - time.monotonic())))
-
-
-def _concurrently(work: Callable[[T], R], items: Sequence[T], end: float) -> tuple[list[R], list[tuple[T, str]]]:
-    """Results in the order of ``items``, then the items without one and the reason.
-
-    Threads are daemons: a file system that never answers must not keep the tool from ending.
-    """
-    results: list[R | None] = [None] * len(items)
-    reasons = ["not done in time"] * len(items)
-
-    def job(index: int) -> None:
-        try:
-            results[index] = work(items[index])
-        except Exception as error:  # noqa: BLE001 - one item that cannot be read must not hide the others
-            reasons[index] = f"could not be examined ({type(error).__name__})"
-
-    threads = [threading.Thread(target=job, args=(index,), daemon=True) for index in range(len(items))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(max(0.0, end - time.monotonic()))
-    done = [result for result in results if result is not None]
-    return done, [(item, reasons[i]) for i, item in enumerate(items) if results[i] is None]

@@ -5,7 +5,6 @@ Asking is done here once, concurrently, before the traps run; the traps themselv
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -17,11 +16,13 @@ from cpersona_cli.install.model import LaunchKind
 from cpersona_cli.install.proxies import ProxyError, is_loopback, proxy_for
 from cpersona_cli.record import record
 from cpersona_cli.store.reading import Reading, State
+from cpersona_cli.traps.concurrent import concurrently
 from cpersona_cli.traps.endpoint import UNDECIDED, Subject, findings, trap_id, unsettled
 from cpersona_cli.traps.endpoint_remarks import REMARKS
 from cpersona_cli.traps.model import CannotTellError, Detect, Facts, Finding, Needs, Severity, Target, Trap
 
 if TYPE_CHECKING:
+    from cpersona_cli.embedding.measured import Measured
     from cpersona_cli.store.sample import Row
 
 #: Stored memories that are embedded again for comparison, where the endpoint is on this computer.
@@ -36,6 +37,11 @@ class Goal:
     label: str
     targets: tuple[Target, ...] = ()
     reading: Reading | None = None
+
+    def subject(self, measured: Measured) -> Subject:
+        """What was measured, for whom it was."""
+        target = self.targets[0] if self.targets else None
+        return Subject(label=self.label, measured=measured, target=target, reading=self.reading)
 
 
 def goals(facts: Facts) -> list[Goal]:
@@ -82,19 +88,8 @@ def ask(facts: Facts, end: float) -> tuple[tuple[Subject, ...], tuple[str, ...]]
     from cpersona_cli.embedding.configuration import objection  # noqa: PLC0415 - brings the HTTP client along
 
     wanted = [goal for goal in goals(facts) if objection(goal.endpoint) is None]
-    found: dict[int, Subject] = {}
-
-    def job(number: int, goal: Goal) -> None:
-        found[number] = _measured(goal, end)
-
-    threads = [threading.Thread(target=job, args=pair, daemon=True) for pair in enumerate(wanted)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(max(0.0, end - time.monotonic()))
-    late = [goal for number, goal in enumerate(wanted) if number not in found]
-    asked = tuple(found[number] for number in range(len(wanted)) if number in found)
-    return asked, tuple(f"the endpoint of {goal.label} was not measured in time" for goal in late)
+    asked, missed = concurrently(lambda goal: _measured(goal, end), wanted, end, late="was not measured in time")
+    return tuple(asked), tuple(f"the endpoint of {goal.label} {why}" for goal, why in missed)
 
 
 def _measured(goal: Goal, end: float) -> Subject:
@@ -105,9 +100,7 @@ def _measured(goal: Goal, end: float) -> Subject:
     left = max(0.5, end - time.monotonic() - 1.0)
     plan = Plan(timeout=min(goal.endpoint.timeout, left), samples=samples, light=True, budget=left / 2)
     (measured,) = probe([goal.endpoint], plan)
-    return Subject(
-        label=goal.label, measured=measured, target=goal.targets[0] if goal.targets else None, reading=goal.reading
-    )
+    return goal.subject(measured)
 
 
 def _stored(goal: Goal) -> Sequence[Row]:

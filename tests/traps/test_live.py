@@ -113,6 +113,19 @@ def test_the_deadline_holds_against_an_endpoint_that_says_nothing(tmp_path: Path
     assert known.unfinished or "endpoint.undecided" in ended(known)
 
 
+def test_a_measurement_that_fails_is_named_and_is_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_goal: live.Goal, _end: float) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(live, "_measured", broken)
+    known = asked(tmp_path, "http://127.0.0.1:9/embed")
+    assert known.endpoints == ()
+    assert known.unfinished == ("the endpoint of Claude Code (user) could not be examined (ZeroDivisionError)",)
+    assert capsys.readouterr().err == ""
+
+
 def test_stored_vectors_of_another_width_or_model_are_found(tmp_path: Path) -> None:
     with SmallEndpoint(Behaviour(width=8)) as server:
         url = server.url("/embed")
