@@ -1,0 +1,3 @@
+"""Rebuilding every vector of a store: planned, staged beside it, verified, exchanged at once, and undoable."""
+
+from __future__ import annotations

@@ -1,0 +1,119 @@
+"""The vocabulary of a rebuild: what is chosen, what it will take, how far it is, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+
+from cpersona_cli.record import field, record
+from cpersona_cli.store.job import Target
+from cpersona_cli.store.model import Kind
+
+
+class Only(StrEnum):
+    """Which rows get a new vector."""
+
+    ALL = "all"
+    MISSING = "missing"  # no vector
+    MISMATCHED = "mismatched"  # another width than the target's, and those missing
+    DAMAGED = (
+        "damaged"  # no vector a search could use: unreadable, not finite, zero, not of length one where others are
+    )
+    FOREIGN = "foreign"  # of another model, by label or by measurement
+
+
+@record(kw_only=True)
+class Counts:
+    """Rows of the plan by what became of them; ``planned`` is always the sum of the others once a job ends."""
+
+    planned: int = 0
+    done: int = 0
+    failed: int = 0
+    nothing: int = 0  # blank: there is nothing to embed
+    unchanged: int = 0  # left as they are: not chosen, or too long and not to be cut
+
+    @property
+    def add_up(self) -> bool:
+        return self.planned == self.done + self.failed + self.nothing + self.unchanged
+
+
+@record(kw_only=True)
+class Pilot:
+    """A few real requests, timed: texts and seconds of each size of batch, and what a text costs on average."""
+
+    texts: int
+    seconds: float
+    texts_per_second: float
+    tokens_per_second: float = 0.0
+
+
+@record(kw_only=True)
+class Plan:
+    """What a rebuild would do. Nothing was written when this was made.
+
+    Sizes are bytes, times seconds; ``tokens`` is an estimate. ``left_out`` are rows by reason. ``consent`` names the
+    host that stored texts would be sent to, where that is not this computer.
+    """
+
+    target: Target
+    only: Only
+    rows: Mapping[Kind, int] = field(default_factory=dict)
+    blank: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    distinct: int = 0
+    characters: int = 0
+    tokens: int = 0
+    requests: int = 0
+    seconds: float | None = None
+    staging_bytes: int = 0
+    backup_bytes: int = 0
+    wal_bytes: int = 0
+    free_bytes: int | None = None
+    old_dim: int | None = None
+    old_labels: Mapping[str, int] = field(default_factory=dict)
+    lock_seconds: float = 0.0
+    holders: tuple[str, ...] = ()
+    consent: str = ""
+    pilot: Pilot | None = None
+    refusals: tuple[str, ...] = ()  # why it cannot be done, each one sentence with what to do
+    warnings: tuple[str, ...] = ()
+
+
+@record(kw_only=True)
+class Progress:
+    """One look at running work, for people and for ``--progress json``. Seconds; rates over the last while.
+
+    ``left`` is None until enough was seen. ``why`` says what slows it down, where something does.
+    """
+
+    phase: str
+    done: int
+    total: int
+    failed: int = 0
+    tokens: int = 0
+    rate: float = 0.0
+    in_flight: int = 0
+    retries: int = 0
+    left: float | None = None
+    why: str = ""
+
+
+Tell = Callable[[Progress], None]
+
+
+@record(kw_only=True)
+class Fetched:
+    """How a run of the pipeline ended. ``reason`` is empty when it went through to the end of the rows.
+
+    ``learned`` are limits of the endpoint found on the way (``batch``, ``tokens``, ``bytes``, ``concurrency``).
+    """
+
+    counts: Counts
+    requests: int = 0
+    retries: int = 0
+    tokens: int = 0
+    padded: int = 0
+    seconds: float = 0.0
+    learned: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
+    interrupted: bool = False
