@@ -16,9 +16,7 @@ class Only(StrEnum):
     ALL = "all"
     MISSING = "missing"  # no vector
     MISMATCHED = "mismatched"  # another width than the target's, and those missing
-    DAMAGED = (
-        "damaged"  # no vector a search could use: unreadable, not finite, zero, not of length one where others are
-    )
+    DAMAGED = "damaged"  # no vector a search could use: not readable, not finite, zero, or of a length of its own
     FOREIGN = "foreign"  # of another model, by label or by measurement
 
 
