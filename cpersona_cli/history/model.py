@@ -1,0 +1,112 @@
+"""What every old conversation comes down to, whatever wrote it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from cpersona_cli.record import field, record
+
+
+class Format(StrEnum):
+    """Where conversations come from; told by their content, never by a file's name."""
+
+    CHATGPT = "chatgpt"
+    CLAUDE = "claude"
+    CLAUDE_CODE = "claude-code"
+    CODEX = "codex"
+    CPERSONA = "cpersona"
+    OPEN_WEBUI = "open-webui"
+    PLAIN = "plain"  # one message a line, as documented
+
+
+class Role(StrEnum):
+    """Who spoke. Nothing else is a turn."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class Dated(StrEnum):
+    """Where a turn's time comes from."""
+
+    MESSAGE = "message"
+    CONVERSATION = "conversation"
+    UNKNOWN = "unknown"
+
+
+@record(kw_only=True)
+class Turn:
+    """What one side said. ``id`` is the source's own, so that a second run knows it; ``at`` is in UTC.
+
+    ``text`` is as said: no half characters, no NUL. ``at`` is None where no time is known; none is ever made up.
+    """
+
+    id: str
+    role: Role
+    text: str
+    at: dt.datetime | None
+    dated: Dated = Dated.MESSAGE
+
+
+@record(kw_only=True)
+class Conversation:
+    """One conversation in its order, along the branch that was kept.
+
+    ``id`` is the source's own. ``where`` names the file, and the entry or line in it. ``left_out`` counts what is no
+    talk by reason, ``altered`` what had to be changed in a text (half characters, NULs). ``summary`` is the source's
+    own, empty where it has none.
+    """
+
+    id: str
+    format: Format
+    where: str
+    title: str = ""
+    turns: tuple[Turn, ...] = ()
+    started: dt.datetime | None = None
+    ended: dt.datetime | None = None
+    summary: str = ""
+    model: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    altered: Mapping[str, int] = field(default_factory=dict)
+
+
+@record(kw_only=True)
+class Unread:
+    """A conversation or a line that could not be read: where, and the reason in words for people."""
+
+    where: str
+    reason: str
+
+
+@record(kw_only=True)
+class Looked:
+    """One file or archive entry: ``format`` when it was read, else the reason why it was passed over."""
+
+    where: str
+    size: int
+    format: Format | None = None
+    reason: str = ""
+
+
+class Reader(Protocol):
+    """How one format is read: a stream in, conversations out, memory bounded by the largest of them."""
+
+    def __call__(self, stream: BinaryIO, where: str) -> Iterator[Conversation | Unread]: ...
+
+
+class HistoryError(Exception):
+    """The source cannot be read at all; the message says what was seen, where, and what to do."""
+
+
+@record(kw_only=True)
+class Source:
+    """One stream found at a path: a file, or an entry of an archive."""
+
+    path: Path
+    where: str
+    size: int
+    entry: str = ""
