@@ -62,7 +62,9 @@ class Report:
     ``error`` is set when there is no result: a usage error or a crash, as one sentence. ``unmet`` are ids that
     ``--require`` named and that did not run; ``unsettled`` are further sentences why there is no verdict. ``looked``
     are the places searched when nothing was found. A command that judges nothing has ``gate`` false and says what it
-    has to say in ``sections``. ``rerun`` is the command line that examines the same things again.
+    has to say in ``sections``. ``rerun`` is the command line that examines the same things again. A command that does
+    something sums it up in ``summary``, which stands in the last line in place of the counts of checks; with no
+    ``error``, ``error_code`` is what became of it.
     """
 
     command: str
@@ -82,6 +84,7 @@ class Report:
     elapsed: float = 0.0
     error: str = ""
     error_code: Exit | None = None
+    summary: str = ""
     home: str = ""
     secrets: Sequence[str] = ()
     gate: bool = True

@@ -199,15 +199,20 @@ class _Text:
 
     def _last(self) -> Iterator[str]:
         """The verdict and the one next command, on two lines where one would be broken by the terminal."""
-        verdict = self.report.verdict
-        counts = f"   {_counts(self.report)}."
-        shown = f"{self.style.paint(str(verdict).upper(), _VERDICTS[verdict])}{counts}"
-        if not self.report.next_command:
-            yield shown
+        report = self.report
+        word = str(report.verdict).upper()
+        start, size = f"{self.style.paint(word, _VERDICTS[report.verdict])}   ", len(word) + 3
+        said = self._clean(report.summary) or f"{_counts(report)}."
+        following = f"Next: {self._clean(report.next_command)}" if report.next_command else ""
+        fits = size + columns(said) + (3 + columns(following) if following else 0) <= self.width
+        if fits or self.style.quiet:
+            yield f"{start}{said}" + (f"   {following}" if following else "")
             return
-        following = f"Next: {self._clean(self.report.next_command)}"
-        fits = columns(str(verdict)) + columns(counts) + 3 + columns(following) <= self.width
-        yield from (f"{shown}   {following}",) if fits or self.style.quiet else (shown, following)
+        if report.summary:
+            yield from self._hanging(start, size, said, size)
+        else:
+            yield f"{start}{said}"
+        yield from [following] if following else []
 
     # The words on a line.
 
