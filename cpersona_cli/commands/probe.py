@@ -86,7 +86,8 @@ def probe(
 
     def run() -> Report:
         # The client and all that it brings: not imported where only help or an error is shown.
-        from cpersona_cli.commands.probing import Chosen, Request, examine  # noqa: PLC0415
+        from cpersona_cli.commands.chosen import Chosen  # noqa: PLC0415
+        from cpersona_cli.commands.probing import Request, examine  # noqa: PLC0415
 
         return examine(
             Request(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
+from cpersona_cli.commands.chosen import Chosen, check, named, terminal
 from cpersona_cli.commands.errors import CommandError, UsageError
-from cpersona_cli.embedding.endpoints import client_variables
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Measured, Plan, StoredText
-from cpersona_cli.embedding.model import Endpoint, Mode
+from cpersona_cli.embedding.model import Mode
 from cpersona_cli.embedding.probe import probe as measure_all
 from cpersona_cli.install.clients.discover import BadSpecError
 from cpersona_cli.install.machine import Machine, this_machine
@@ -35,18 +34,7 @@ _NAME = "cpersona-cli probe"
 
 #: The most that options may ask for: seconds, calls, stored texts.
 _LONGEST, _MOST_CALLS, _MOST_SAMPLES = 86_400.0, 100, 1000
-_KEY_BYTES = 65_536
 _GATHERING = 20.0
-
-
-@record(kw_only=True)
-class Chosen:
-    """An endpoint named on the command line, as it was typed."""
-
-    url: str | None = None
-    mode: str | None = None
-    model: str | None = None
-    key_file: Path | None = None
 
 
 @record(kw_only=True)
@@ -107,19 +95,7 @@ def examine(request: Request, machine: Machine | None = None) -> Report:
 
 def _check(request: Request) -> None:
     """Refuse what makes no sense. Raises ``UsageError``."""
-    chosen = request.chosen
-    extra = [
-        option
-        for option, value in (("--mode", chosen.mode), ("--model", chosen.model), ("--api-key-file", chosen.key_file))
-        if value is not None
-    ]
-    selected = request.selection
-    if chosen.url is None and extra:
-        raise UsageError(f"{extra[0]} goes with --url; without it the registration says it")
-    if chosen.url is not None and (selected.clients or selected.registrations or selected.env):
-        raise UsageError("--url names an endpoint, so it does not go with --client, --registration or --env")
-    if chosen.mode not in {None, Mode.HTTP, Mode.API}:
-        raise UsageError(f"--mode takes http or api, not {safe(repr(chosen.mode), 40)}")
+    check(request.chosen, request.selection)
     if request.role not in {None, "chat", "embedding"}:
         raise UsageError(f"--role takes chat or embedding, not {safe(repr(request.role), 40)}")
     for option, number, most in (
@@ -149,43 +125,8 @@ def _gather(request: Request, machine: Machine) -> Facts:
 def _goals(request: Request, facts: Facts, machine: Machine) -> list[Goal]:
     if request.chosen.url is not None:
         reading = facts.databases[0].reading if facts.databases else None
-        return [Goal(endpoint=_named(request.chosen, machine.env), label="--url", reading=reading)]
+        return [Goal(endpoint=named(request.chosen, machine.env), label="--url", reading=reading)]
     return goals_of(facts)
-
-
-def _named(chosen: Chosen, environment: Mapping[str, str]) -> Endpoint:
-    """The endpoint of ``--url``, with the proxies and certificates of this shell."""
-    url = chosen.url or ""
-    path = url.partition("?")[0].rstrip("/")
-    mode = chosen.mode or (Mode.API if path.endswith(("/embeddings", "/v1")) else Mode.HTTP)
-    return Endpoint(
-        mode=mode,
-        url=url,
-        key=_read_key(chosen.key_file) if chosen.key_file is not None else "",
-        model=chosen.model or "text-embedding-3-small",
-        environment=client_variables(environment),
-        source="--url",
-    )
-
-
-def _read_key(path: Path) -> str:
-    """The first line of ``path``; a key that spaces surround stays as it is, to be judged as such."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(_KEY_BYTES + 1)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "that is no file name"
-        raise UsageError(f"cannot read --api-key-file {safe(str(path))}: {why}") from None
-    if len(raw) > _KEY_BYTES:
-        raise UsageError(f"--api-key-file {safe(str(path))} is too large to be a key")
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"--api-key-file {safe(str(path))} is not UTF-8 text") from None
-    key = text.removesuffix("\n").removesuffix("\r")
-    if not key:
-        raise UsageError(f"--api-key-file {safe(str(path))} is empty")
-    return key
 
 
 def _stored(request: Request, goals: Sequence[Goal]) -> tuple[StoredText, ...]:
@@ -218,18 +159,11 @@ def _consent(request: Request, goals: Iterable[Goal]) -> None:
     refusal = UsageError(
         f"--sample-from-db would send stored texts to {where}, not on this computer; add --yes to allow it"
     )
-    if not (_terminal(sys.stdin) and _terminal(sys.stderr)):
+    if not (terminal(sys.stdin) and terminal(sys.stderr)):
         raise refusal
     say(f"{plural(request.samples, 'stored text')} would be sent to {where}. Type yes to allow it:")
     if sys.stdin.readline().strip().lower() != "yes":
         raise refusal
-
-
-def _terminal(stream: object) -> bool:
-    try:
-        return bool(getattr(stream, "isatty", lambda: False)())
-    except ValueError:  # closed
-        return False
 
 
 def _measure(request: Request, goals: Sequence[Goal], texts: tuple[StoredText, ...]) -> Sequence[Measured]:

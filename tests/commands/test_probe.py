@@ -18,9 +18,10 @@ from pytest_console_scripts import ScriptRunner
 from support.documents import document
 from support.endpoints_small import Answer, Request, embed, serving
 
+from cpersona_cli.commands.chosen import Chosen
 from cpersona_cli.commands.errors import UsageError
-from cpersona_cli.commands.probing import Chosen, examine
 from cpersona_cli.commands.probing import Request as Request_
+from cpersona_cli.commands.probing import examine
 from cpersona_cli.traps.gather import Selection
 
 DATA = Path(__file__).parent.parent / "data" / "probe"
