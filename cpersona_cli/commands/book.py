@@ -56,10 +56,12 @@ def _explained(trap: Trap) -> Section:
         ("servers", " and ".join(version for version in versions if version) or "every release"),
         ("looks at", _NEEDS[str(trap.needs)]),
         ("source", trap.source),
-        ("check", f"cpersona-cli doctor{' --start' if trap.needs is Needs.START else ''} --only {trap.id}"),
+        ("check", _CHECKS.get(trap.needs, "cpersona-cli doctor --only {}").format(trap.id)),
     )
     return Section(title=trap.id, rows=[(label, text, "") for label, text in rows], verbosity=0)
 
+
+_CHECKS = {Needs.START: "cpersona-cli doctor --start --only {}", Needs.FIT: "cpersona-cli dimension"}
 
 _NEEDS = {
     "machine": "all registrations and files together",
@@ -67,6 +69,7 @@ _NEEDS = {
     "database": "each database",
     "endpoint": "each embedding endpoint, over the network",
     "start": "each registered server that is started, with --start",
+    "fit": "each database against the endpoint its vectors are searched with, by cpersona-cli dimension",
 }
 
 

@@ -28,6 +28,8 @@ from cpersona_cli.start.model import Start
 from cpersona_cli.store.reading import Reading
 
 if TYPE_CHECKING:
+    from cpersona_cli.fit.model import Fit
+    from cpersona_cli.store.model import Census
     from cpersona_cli.traps.endpoint import Subject
 
 
@@ -73,6 +75,7 @@ class Needs(StrEnum):
     DATABASE = "database"  # once for each database
     ENDPOINT = "endpoint"  # once for each embedding endpoint, over the network
     START = "start"  # once for each registration whose server was started
+    FIT = "fit"  # once for each database and endpoint that were measured against each other
 
 
 class CannotTellError(Exception):
@@ -137,11 +140,34 @@ class Target:
 
 @record(kw_only=True)
 class Database:
-    """One database file: what reading it showed and which targets open it."""
+    """One database file: what reading it showed and which targets open it.
+
+    ``census`` is what its vectors are, where they were looked at.
+    """
 
     path: Path
     reading: Reading
     targets: tuple[Target, ...] = ()
+    census: Census | None = None
+
+    @property
+    def subject(self) -> str:
+        return str(self.path)
+
+
+@record(kw_only=True)
+class Judged:
+    """One database and one endpoint, measured against each other.
+
+    ``label`` names the registrations that bring them together, or the option; ``target`` is the first of these.
+    ``options`` are words that make a command choose this endpoint for this database.
+    """
+
+    path: Path
+    label: str
+    fit: Fit
+    target: Target | None = None
+    options: tuple[str, ...] = ()
 
     @property
     def subject(self) -> str:
@@ -157,8 +183,8 @@ class Facts:
     server that were found in client files, service units and compose files. ``stray`` are settings of the server found
     where no registration reads them: shell start files, ``.env``, this shell. ``instructions`` are the files that the
     clients' agents read in every session. ``endpoints`` are those that were asked, with what was
-    measured. ``starts`` are the registrations whose server was started, or was to be. ``unfinished`` names what could
-    not be looked at in time, and why.
+    measured. ``starts`` are the registrations whose server was started, or was to be. ``fits`` are databases that were
+    measured against an endpoint. ``unfinished`` names what could not be looked at in time, and why.
     """
 
     machine: Machine
@@ -171,8 +197,9 @@ class Facts:
     instructions: AlwaysLoaded = field(default_factory=AlwaysLoaded)
     endpoints: tuple[Subject, ...] = ()
     starts: tuple[Start, ...] = ()
+    fits: tuple[Judged, ...] = ()
     unfinished: tuple[str, ...] = ()
-    current: Target | Database | Subject | Start | None = None
+    current: Target | Database | Subject | Start | Judged | None = None
 
     @property
     def target(self) -> Target:
@@ -191,7 +218,7 @@ class Facts:
     @property
     def endpoint(self) -> Subject:
         """The endpoint under examination."""
-        if self.current is None or isinstance(self.current, Target | Database | Start):
+        if self.current is None or isinstance(self.current, Target | Database | Start | Judged):
             raise SkipError("no endpoint was asked")
         return self.current
 
@@ -200,6 +227,13 @@ class Facts:
         """The start under examination."""
         if not isinstance(self.current, Start):
             raise SkipError("no server was started")
+        return self.current
+
+    @property
+    def judged(self) -> Judged:
+        """The database and the endpoint under examination."""
+        if not isinstance(self.current, Judged):
+            raise SkipError("no vectors were compared")
         return self.current
 
     @property

@@ -16,6 +16,7 @@ from cpersona_cli.traps.model import (
     Database,
     Facts,
     Finding,
+    Judged,
     Needs,
     Severity,
     SkipError,
@@ -26,7 +27,7 @@ from cpersona_cli.traps.model import (
 if TYPE_CHECKING:
     from cpersona_cli.traps.endpoint import Subject
 
-    Examined: TypeAlias = Target | Database | Subject | Start | None
+    Examined: TypeAlias = Target | Database | Subject | Start | Judged | None
 
 
 class State(StrEnum):
@@ -88,6 +89,7 @@ def _nothing(trap: Trap) -> str:
         Needs.DATABASE: "no database to look at",
         Needs.ENDPOINT: "no embedding endpoint that can be called",
         Needs.START: "no server was started (--start does)",
+        Needs.FIT: "no stored vectors were compared (cpersona-cli dimension does)",
         Needs.MACHINE: "nothing to look at",
     }[trap.needs]
 
@@ -102,6 +104,8 @@ def _by_subject(trap: Trap, facts: Facts) -> list[list[tuple[Examined, _Outcome]
         return [[(s, _once(trap, replace(facts, current=s), s.label))] for s in facts.endpoints]
     if trap.needs is Needs.START:
         return [[(s, _once(trap, replace(facts, current=s), s.registration.label))] for s in facts.starts]
+    if trap.needs is Needs.FIT:
+        return [[(j, _once(trap, replace(facts, current=j), j.subject))] for j in facts.fits]
     groups = groupby(facts.targets, key=lambda target: id(target.registration))
     return [
         [(t, _once(trap, replace(facts, current=t), t.registration.label)) for t in targets] for _, targets in groups
