@@ -108,7 +108,7 @@ def _started(facts: Facts, how: Starting, end: float) -> Facts:
     from cpersona_cli.start.plan import Candidate, over_stdio  # noqa: PLC0415
 
     groups = groupby(facts.targets, key=lambda target: id(target.registration))
-    usual = [_usual(list(targets)) for _, targets in groups]
+    usual = [usual(list(targets)) for _, targets in groups]
     candidates = [
         Candidate(
             registration=target.registration,
@@ -125,7 +125,7 @@ def _started(facts: Facts, how: Starting, end: float) -> Facts:
     return replace(facts, starts=tuple(starts), unfinished=(*facts.unfinished, *late))
 
 
-def _usual(targets: Sequence[Target]) -> Target:
+def usual(targets: Sequence[Target]) -> Target:
     """Of a client that people start in a terminal, the shell's environment; of others, the desktop's."""
     wanted = "shell" if targets[0].registration.client in IN_TERMINAL else "none"
     return next((target for target in targets if target.environment.assumption == wanted), targets[0])
