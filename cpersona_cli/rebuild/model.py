@@ -103,7 +103,10 @@ Tell = Callable[[Progress], None]
 class Fetched:
     """How a run of the pipeline ended. ``reason`` is empty when it went through to the end of the rows.
 
-    ``learned`` are limits of the endpoint found on the way (``batch``, ``tokens``, ``bytes``, ``concurrency``).
+    ``reason`` is else a kind of outcome, ``changed_mid_run`` or ``too_many_errors``, and ``detail`` a sentence for
+    people. ``learned`` are limits of the endpoint found on the way (``batch``, ``tokens``, ``bytes``, ``concurrency``,
+    and ``window``, the tokens of one text). ``cut`` rows were shortened; ``same`` rows have the vector of an equal text.
+    ``canary`` is the endpoint's vector of a fixed text, by which a later run tells whether it is still the same model.
     """
 
     counts: Counts
@@ -114,4 +117,8 @@ class Fetched:
     seconds: float = 0.0
     learned: Mapping[str, int] = field(default_factory=dict)
     reason: str = ""
+    detail: str = ""
     interrupted: bool = False
+    cut: int = 0
+    same: int = 0
+    canary: bytes = b""
