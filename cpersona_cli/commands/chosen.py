@@ -55,6 +55,7 @@ def named(chosen: Chosen, environment: Mapping[str, str]) -> Endpoint:
         model=chosen.model or "text-embedding-3-small",
         environment=client_variables(environment),
         source="--url",
+        named=bool(chosen.model),
     )
 
 

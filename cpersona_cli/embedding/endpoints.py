@@ -33,6 +33,7 @@ def configured(settings: Settings, environment: Environment, source: str = "") -
         timeout=float(timeout) if isinstance(timeout, int | float) else 30.0,
         environment=client_variables({name: value.text for name, value in environment.values.items()}),
         source=source,
+        named=settings[MODEL].given,
     )
 
 

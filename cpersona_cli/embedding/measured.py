@@ -191,7 +191,10 @@ class Sampled:
 
 @dataclass(slots=True, kw_only=True)
 class Measured:
-    """Everything one run found out about one endpoint. ``outcome`` is the call that decides."""
+    """Everything one run found out about one endpoint. ``outcome`` is the call that decides.
+
+    ``repeat`` is the lowest cosine of one text's vectors in two replies: again, alone, and among many others.
+    """
 
     endpoint: Endpoint
     outcome: Outcome
@@ -207,6 +210,7 @@ class Measured:
     largest_batch: int | None = None
     batches: list[Batch] = field(default_factory=list)
     window: Window | None = None
+    repeat: float | None = None
     separation: Separation | None = None
     refinement: Refinement = field(default_factory=Refinement)
     identity: Identity | None = None

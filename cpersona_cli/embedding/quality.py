@@ -78,6 +78,7 @@ class Quality:
         else:
             pairs = zip(self.found.outcome.vectors, outcome.vectors, strict=True)
             agreement = min(cosine(left, right) for left, right in pairs)
+        self._agreed(agreement)
         if agreement < SAME:
             measured = f"the same texts sent twice agree only to a cosine of {agreement:.4f}"
             return self._remark("repeat", Remark(name="unstable", measured=measured, kind=Kind.UNSTABLE))
@@ -91,6 +92,7 @@ class Quality:
             measured = f"a text alone has {outcome.dim} dimensions, among others {self.found.outcome.dim}"
             return self._remark("alone", Remark(name="unstable", measured=measured, fatal=True, kind=Kind.UNSTABLE))
         near = [cosine(outcome.vectors[0], vector) for vector in self.found.outcome.vectors]
+        self._agreed(near[0])
         if near[0] >= ALONE:
             return Step(name="alone", state="pass", detail="a text has the same vector alone and among others")
         if max(near) >= ALONE:
@@ -169,7 +171,9 @@ class Quality:
             self.found.remarks.append(Remark(name="unstable", measured=measured, fatal=True, kind=Kind.UNSTABLE))
         elif outcome.ok:
             for place, vector in zip(places, self.found.outcome.vectors, strict=False):
-                if cosine(outcome.vectors[place], vector) < ALONE and not self._known("unstable"):
+                agreement = cosine(outcome.vectors[place], vector)
+                self._agreed(agreement)
+                if agreement < ALONE and not self._known("unstable"):
                     measured = f"among {size} texts, text {place} has another vector than before"
                     self.found.remarks.append(Remark(name="unstable", measured=measured, kind=Kind.UNSTABLE))
         return outcome
@@ -215,6 +219,10 @@ class Quality:
     def _remark(self, name: str, remark: Remark) -> Step:
         self.found.remarks.append(remark)
         return Step(name=name, state=_STATE, detail=remark.measured)
+
+    def _agreed(self, cosine_: float) -> None:
+        """Keep the lowest cosine of one text's vectors in two replies."""
+        self.found.repeat = cosine_ if self.found.repeat is None else min(self.found.repeat, cosine_)
 
     def _known(self, name: str) -> bool:
         return any(remark.name == name for remark in self.found.remarks)

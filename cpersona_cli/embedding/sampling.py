@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from statistics import median
 
 from cpersona_cli.embedding.calling import STARTING, Caller
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.meaning import cosine
 from cpersona_cli.embedding.measured import Sampled, StoredText
-from cpersona_cli.embedding.model import Outcome
 
 #: Stored texts of one request.
 BATCH = 16
@@ -17,44 +17,58 @@ BATCH = 16
 AGREES = 0.99
 
 
-async def sample(caller: Caller, rows: Sequence[StoredText], seconds: float) -> Sampled:
-    """Send the texts of ``rows``; a failing request is halved until the text at fault stands alone.
+@dataclass(slots=True)
+class Each:
+    """What became of each text, by its position: the vector as it came, or why there is none.
 
-    No new request is begun after ``seconds``, or once the endpoint is gone: what is left counts as unfinished.
+    ``unfinished`` texts were not tried, because the time was over or the endpoint was gone: ``gone`` says how.
+    """
+
+    vectors: dict[int, Sequence[float]] = field(default_factory=dict)
+    failed: dict[int, Kind] = field(default_factory=dict)
+    unfinished: int = 0
+    gone: Kind | None = None
+
+
+async def embed_each(caller: Caller, texts: Sequence[str], seconds: float, *, batch: int = BATCH) -> Each:
+    """Embed ``texts``, ``batch`` in a request; a failing request is halved until the text at fault stands alone.
+
+    No new request is begun after ``seconds``, or once the endpoint is gone.
     """
     end = caller.clock.now() + seconds
-    waiting = [list(rows[start : start + BATCH]) for start in range(0, len(rows), BATCH)]
-    failed: list[tuple[str, Kind]] = []
-    likeness: dict[str, float] = {}
-    done = 0
+    waiting = [range(start, min(start + batch, len(texts))) for start in range(0, len(texts), batch)]
+    each = Each()
     while waiting and caller.clock.now() < end:
         group = waiting.pop(0)
-        outcome = await caller.embed([row.text for row in group])
+        outcome = await caller.embed([texts[position] for position in group])
         if outcome.kind in STARTING:
             waiting.insert(0, group)
+            each.gone = outcome.kind
             break
         if outcome.ok and outcome.kind is not Kind.ZERO_VECTOR:
-            likeness.update(_likeness(group, outcome))
-            done += len(group)
+            each.vectors.update(zip(group, outcome.vectors, strict=True))
         elif len(group) == 1:
-            failed.append((group[0].id, outcome.kind))
-            done += 1
+            each.failed[group[0]] = outcome.kind
         else:
             middle = len(group) // 2
             waiting[:0] = [group[:middle], group[middle:]]
-    order = {row.id: number for number, row in enumerate(rows)}
-    failed.sort(key=lambda pair: order[pair[0]])
+    each.unfinished = sum(map(len, waiting))
+    return each
+
+
+async def sample(caller: Caller, rows: Sequence[StoredText], seconds: float) -> Sampled:
+    """Send the texts of ``rows`` as ``embed_each`` does, and compare with the stored vectors."""
+    each = await embed_each(caller, [row.text for row in rows], seconds)
+    likeness = {
+        rows[position].id: cosine(rows[position].vector, vector)
+        for position, vector in sorted(each.vectors.items())
+        if len(rows[position].vector) == len(vector)
+    }
     return Sampled(
-        tried=done,
-        failed=tuple(failed),
-        unfinished=len(rows) - done,
+        tried=len(rows) - each.unfinished,
+        failed=tuple((rows[position].id, kind) for position, kind in sorted(each.failed.items())),
+        unfinished=each.unfinished,
         compared=len(likeness),
         agreement=median(likeness.values()) if likeness else None,
         differing=tuple(identifier for identifier, cosine_ in likeness.items() if cosine_ < AGREES),
     )
-
-
-def _likeness(group: Sequence[StoredText], outcome: Outcome) -> dict[str, float]:
-    """The cosine of the stored and the new vector by id, where both are of one width."""
-    pairs = zip(group, outcome.vectors, strict=True)
-    return {row.id: cosine(row.vector, vector) for row, vector in pairs if len(row.vector) == len(vector)}

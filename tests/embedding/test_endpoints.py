@@ -59,3 +59,10 @@ def test_what_the_http_client_reads_for_itself() -> None:
     known = {"HTTP_PROXY": "p", "https_proxy": "q", "NO_PROXY": "r", "SSL_CERT_FILE": "c", "SSL_CERT_DIR": "d"}
     assert client_variables({**known, "HOME": "/home/u", "PROXY": "x", "OPENAI_API_KEY": "sk"}) == known
     assert made(ALL_PROXY="socks5://x").environment == {"ALL_PROXY": "socks5://x"}
+
+
+def test_a_model_is_named_only_where_somebody_named_it() -> None:
+    assert not made(CPERSONA_EMBEDDING_MODE="http").named
+    assert not made(CPERSONA_EMBEDDING_MODEL="").named
+    assert made(CPERSONA_EMBEDDING_MODEL="m").named
+    assert made(EMBEDDING_MODEL="m").named

@@ -130,6 +130,13 @@ def test_the_same_text_with_other_answers() -> None:
         found = look(server)
     assert states(found)["repeat"] == "findings"
     assert "unstable" in remarks(found)
+    assert found.repeat is not None
+    assert found.repeat < 0.5
+
+
+def test_how_much_the_same_text_may_differ_is_measured() -> None:
+    with serving() as server:
+        assert look(server).repeat == pytest.approx(1)
 
 
 def by_company(request: Request, vectors: list[list[float]]) -> list[Any]:

@@ -10,7 +10,7 @@ from cpersona_cli.embedding.calling import Caller
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Sampled, StoredText
 from cpersona_cli.embedding.model import Endpoint, Mode
-from cpersona_cli.embedding.sampling import BATCH, sample
+from cpersona_cli.embedding.sampling import BATCH, Each, embed_each, sample
 
 ROWS = [StoredText(str(number), f"memory {number}") for number in range(40)]
 
@@ -49,6 +49,19 @@ def test_an_endpoint_that_goes_away_leaves_the_rest_unfinished() -> None:
 
 def test_the_time_is_kept() -> None:
     assert scripted(Time(), 1.5, Kind.OK) == Sampled(tried=2 * BATCH, unfinished=40 - 2 * BATCH)
+
+
+def test_each_text_is_followed_to_its_vector_or_its_fault() -> None:
+    async def run(url: str) -> Each:
+        async with Caller(endpoint=Endpoint(mode=Mode.HTTP, url=url)) as caller:
+            return await embed_each(caller, [row.text for row in ROWS], 60, batch=9)
+
+    with serving(before=not_a_number) as server:
+        each = asyncio.run(run(server.url()))
+    assert each.failed == {7: Kind.NAN_FOR_INPUT, 30: Kind.NAN_FOR_INPUT}
+    assert sorted([*each.vectors, *each.failed]) == list(range(40))
+    assert all(list(vector) == embed(ROWS[position].text, 64) for position, vector in each.vectors.items())
+    assert (each.unfinished, each.gone) == (0, None)
 
 
 def test_nothing_to_try() -> None:

@@ -1,0 +1,106 @@
+"""What the server would learn of its backend: ``GET /capabilities``, asked and judged as 2.6.14 asks and judges it.
+
+The fingerprint in the answer is what the server writes beside every vector from schema 18 on, so nothing is taken for
+one that the server would refuse. (``identify`` asks many kinds of servers for what may be shown, and is laxer.)
+"""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+
+from cpersona_cli.embedding.model import Endpoint, Mode
+from cpersona_cli.embedding.transport import open_http
+from cpersona_cli.record import record
+
+#: Bytes past which an answer is not read, and the longest time for it in seconds.
+_CAP, _SECONDS = 1 << 20, 10.0
+
+
+@record(kw_only=True)
+class Stated:
+    """What a backend says of itself; ``fingerprint`` and ``model`` are raw text, to be made safe before it is shown.
+
+    ``why`` says why there is no fingerprint, where there is none.
+    """
+
+    fingerprint: str = ""
+    model: str = ""
+    window: int | None = None
+    why: str = ""
+
+
+async def capabilities(endpoint: Endpoint) -> Stated:
+    """Ask the backend of ``endpoint`` what it is. Never raises but for cancellation."""
+    url = _route(endpoint)
+    if url is None:
+        why = "mode api has no such question" if endpoint.mode == Mode.API else "the URL does not end in /embed"
+        return Stated(why=why)
+    try:
+        async with open_http(endpoint, min(_SECONDS, max(endpoint.timeout, 0.1))) as client:
+            return _judged(await _body(client, url))
+    except _UnusableError as error:
+        return Stated(why=str(error))
+    except Exception as error:  # noqa: BLE001 - no answer is an answer here
+        return Stated(why=f"GET /capabilities failed: {type(error).__name__}")
+
+
+class _UnusableError(Exception):
+    """The answer is none the server would take; the message says why."""
+
+
+def _route(endpoint: Endpoint) -> str | None:
+    """The address beside the configured one, its query kept; None where the server asks nothing."""
+    if endpoint.mode != Mode.HTTP:
+        return None
+    try:
+        parts = urlsplit(endpoint.url)
+    except ValueError:
+        return None
+    path = parts.path.rstrip("/")
+    return (
+        urlunsplit(parts._replace(path=path.removesuffix("embed") + "capabilities"))
+        if path.endswith("/embed")
+        else None
+    )
+
+
+async def _body(client: httpx.AsyncClient, url: str) -> object:
+    received = bytearray()
+    # packed answers could outgrow the cap within one piece
+    async with client.stream("GET", url, headers={"Accept-Encoding": "identity"}) as response:
+        if not response.is_success:
+            raise _UnusableError(f"GET /capabilities is answered with status {response.status_code}")
+        async for chunk in response.aiter_bytes():
+            received += chunk
+            if len(received) > _CAP:
+                raise _UnusableError("the answer to GET /capabilities is too long")
+    try:
+        document: object = json.loads(bytes(received))
+    except (ValueError, RecursionError):
+        raise _UnusableError("the answer to GET /capabilities is not JSON") from None
+    return document
+
+
+def _judged(document: object) -> Stated:
+    """The server's own rules: a fingerprint or a list of what could not be established, and never both."""
+    identity = document.get("identity") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(identity, dict):
+        raise _UnusableError("the answer to GET /capabilities holds no identity")
+    missing = document.get("incomplete", [])
+    if not isinstance(missing, list) or not all(isinstance(name, str) for name in missing):
+        raise _UnusableError("the answer to GET /capabilities does not list what it could not establish")
+    fingerprint = document.get("fingerprint")
+    if fingerprint is not None and (not isinstance(fingerprint, str) or not fingerprint):
+        raise _UnusableError("the fingerprint in the answer to GET /capabilities is no text")
+    if (fingerprint is None) != bool(missing):
+        raise _UnusableError("the answer to GET /capabilities contradicts itself about its fingerprint")
+    model, window = identity.get("model"), identity.get("window")
+    return Stated(
+        fingerprint=fingerprint or "",
+        model=model if isinstance(model, str) else "",
+        window=window if isinstance(window, int) and not isinstance(window, bool) and window > 0 else None,
+        why="" if fingerprint else "the backend could not establish all of its identity",
+    )
