@@ -171,3 +171,6 @@ class Store(Protocol):
 
     def near(self, kind: Kind, identifier: int, count: int, *, deadline: float) -> Sequence[Row]:
         """The ``count`` rows of a kind with a text and a vector whose ids are nearest, in order of id."""
+
+    def count(self, kind: Kind, *, after: int = 0, upto: int | None = None, deadline: float) -> Mapping[str, int]:
+        """Rows by agent that have a vector and an id above ``after`` and not above ``upto``."""
