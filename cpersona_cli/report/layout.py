@@ -17,12 +17,16 @@ _CODES = {"bold": "1", "dim": "2", "red": "1;31", "green": "1;32", "yellow": "1;
 
 @record(kw_only=True)
 class Style:
-    """How a renderer may present a report; one that writes for machines looks at none of it."""
+    """How a renderer may present a report; one that writes for machines looks at none of it but ``root``.
+
+    ``root`` is the checkout that a CI system works in: files inside are named as seen from there.
+    """
 
     width: int = 80
     color: bool = False
     verbose: int = 0
     quiet: bool = False
+    root: str = ""
 
     def paint(self, text: str, color: str) -> str:
         """``text`` in one of the few colours, or as it is."""

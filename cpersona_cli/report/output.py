@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -21,11 +22,26 @@ from cpersona_cli.text import nearest, safe
 Renderer = Callable[[Report, Style], str]
 Color = Literal["auto", "always", "never"]
 
+
+def _later(name: str) -> Renderer:
+    """The renderer of the module ``name``, imported when it is asked for."""
+
+    def render(report: Report, style: Style) -> str:
+        module = import_module(f"cpersona_cli.report.{name}")
+        return str(module.render(report, style))
+
+    return render
+
+
 #: Every format, by the name that ``--format`` takes. A renderer is a pure function.
-FORMATS: Mapping[str, Renderer] = {"text": text.render, "json": json.render}
+FORMATS: Mapping[str, Renderer] = {
+    "text": text.render,
+    "json": json.render,
+    **{name: _later(name) for name in ("sarif", "junit", "github", "markdown")},
+}
 
 #: What a file's name says about its format when ``--output`` names none.
-_SUFFIXES = {".json": "json", ".txt": "text"}
+_SUFFIXES = {".json": "json", ".txt": "text", ".sarif": "sarif", ".xml": "junit", ".md": "markdown"}
 
 #: ``-f json``, ``-fjson``, ``-qvfjson``.
 _SHORT_FORMAT = re.compile("-[qv]*f(.*)")
@@ -130,7 +146,8 @@ def emit(report: Report, output: Output, *, env: Mapping[str, str] | None = None
     cannot be written is named on stderr, and a run that would have passed has no verdict then.
     """
     environment = os.environ if env is None else env
-    failures = [failure for name, path in output.files if (failure := _save(report, output, name, path))]
+    root = environment.get("GITHUB_WORKSPACE", "")
+    failures = [failure for name, path in output.files if (failure := _save(report, output, root, name, path))]
     if failures:
         report = replace(report, unsettled=(*report.unsettled, *failures))
         for failure in failures:
@@ -138,6 +155,8 @@ def emit(report: Report, output: Output, *, env: Mapping[str, str] | None = None
     stream = sys.stderr if report.error and output.format == "text" else sys.stdout
     rendered = FORMATS[output.format](report, style(output, stream, environment))
     problem = _write(stream, rendered)
+    if output.format == "github":
+        _summarize(report, environment.get("GITHUB_STEP_SUMMARY", ""))
     if problem:
         say(f"cpersona-cli: cannot write the result: {problem}")
         return Exit.NO_VERDICT if report.exit_code is Exit.OK else report.exit_code
@@ -150,7 +169,8 @@ def style(output: Output, stream: TextIO | None, env: Mapping[str, str]) -> Styl
     plain = bool(env.get("NO_COLOR")) or env.get("TERM") == "dumb"
     color = output.color == "always" or (output.color == "auto" and terminal and not plain)
     width = shutil.get_terminal_size((_WIDTH, 24)).columns if terminal else _columns(env)
-    return Style(width=width, color=color, verbose=output.verbose, quiet=output.quiet)
+    root = env.get("GITHUB_WORKSPACE", "")
+    return Style(width=width, color=color, verbose=output.verbose, quiet=output.quiet, root=root)
 
 
 def _columns(env: Mapping[str, str]) -> int:
@@ -170,9 +190,20 @@ def say(line: str) -> None:
     _write(sys.stderr, f"{line}\n")
 
 
-def _save(report: Report, output: Output, name: str, path: Path) -> str:
+def _summarize(report: Report, path: str) -> None:
+    """Add the whole report to the step summary, where a workflow run has one; that it fails is no fault of the run."""
+    if not path:
+        return
+    try:
+        with Path(path).open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            file.write(FORMATS["markdown"](report, Style()))
+    except (OSError, ValueError) as error:
+        say(f"cpersona-cli: cannot write the step summary {safe(path)}: {_why(error)}")
+
+
+def _save(report: Report, output: Output, root: str, name: str, path: Path) -> str:
     """Write one file; the sentence why it could not be, or an empty string."""
-    rendered = FORMATS[name](report, Style(verbose=output.verbose, quiet=output.quiet))
+    rendered = FORMATS[name](report, Style(verbose=output.verbose, quiet=output.quiet, root=root))
     try:
         path.write_text(rendered, encoding="utf-8", errors="backslashreplace", newline="\n")
     except (OSError, ValueError) as error:

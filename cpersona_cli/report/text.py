@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from cpersona_cli.install.model import Place
 from cpersona_cli.report.layout import Style, columns, flow, pad, wrap
 from cpersona_cli.report.model import Report, Section, Verdict
+from cpersona_cli.report.wording import counted
 from cpersona_cli.text import plural, redact, safe, tilde
 from cpersona_cli.traps.model import Finding, Group, Severity
 from cpersona_cli.traps.run import Check, State
@@ -202,7 +203,7 @@ class _Text:
         report = self.report
         word = str(report.verdict).upper()
         start, size = f"{self.style.paint(word, _VERDICTS[report.verdict])}   ", len(word) + 3
-        said = self._clean(report.summary) or f"{_counts(report)}."
+        said = self._clean(report.summary) or f"{counted(report)}."
         following = f"Next: {self._clean(report.next_command)}" if report.next_command else ""
         fits = size + columns(said) + (3 + columns(following) if following else 0) <= self.width
         if fits or self.style.quiet:
@@ -290,17 +291,3 @@ def _tally(group: Group, checks: Sequence[Check]) -> str:
     if ran:
         return f"{group} {sum(check.state is State.PASS for check in ran)}/{len(ran)}"
     return f"{group} not checked"
-
-
-def _counts(report: Report) -> str:
-    counts = report.counts
-    parts = [plural(report.ran, "check"), plural(counts["fault"], "fault"), plural(counts["warning"], "warning")]
-    if counts["hint"]:
-        parts.append(plural(counts["hint"], "hint"))
-    if counts["waived"]:
-        parts.append(f"{counts['waived']} waived")
-    if counts["unknown"]:
-        parts.append(f"{counts['unknown']} unknown")
-    if counts["skipped"]:
-        parts.append(f"{counts['skipped']} not made")
-    return ", ".join(parts)

@@ -174,9 +174,9 @@ def test_a_usage_error_in_text_leaves_stdout_empty(doctor: Doctor) -> None:
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith("cpersona-cli doctor: ")
     assert answer.err.endswith("Next: cpersona-cli doctor --help\n")
-    answer = doctor("--format", "sarif")
+    answer = doctor("--format", "csv")
     assert (answer.code, answer.out) == (2, "")
-    assert "--format takes one of text, json, not 'sarif'" in answer.err
+    assert "--format takes one of text, json, sarif, junit, github, markdown, not 'csv'" in answer.err
     assert "contradict" in doctor("--json", "--format", "text").json["error"]
 
 
