@@ -50,11 +50,13 @@ class Teller:
     _last: Progress | None = None
     _when: float = field(default=float("-inf"))
     _drawn: bool = False
+    _pending: str = ""
 
     def tell(self, progress: Progress) -> None:
         """Hear how far the work is."""
         if self.form is Form.NONE:
             return
+        self._say_pending()
         if self.form is Form.JSON:
             self._event_of(progress)
         elif self.terminal:
@@ -71,6 +73,10 @@ class Teller:
         else:
             self._line(self._clean(sentence))
 
+    def soon(self, sentence: str) -> None:
+        """Say it with whatever is said next: for signal handlers, which must not write where others are writing."""
+        self._pending = sentence
+
     def event(self, event: str, **fields: object) -> None:
         """One event for machines, where they listen."""
         if self.form is Form.JSON:
@@ -79,10 +85,12 @@ class Teller:
 
     def error(self, reason: str) -> None:
         """Why the work ends badly; ``done`` follows."""
+        self._say_pending()
         self.event("error", reason=reason)
 
     def done(self, code: int) -> None:
         """The last word: the exit code of the run."""
+        self._say_pending()
         self.clear()
         self.event("done", exit_code=int(code))
 
@@ -91,6 +99,11 @@ class Teller:
         if self._drawn:
             self._write("\r\x1b[K")
             self._drawn = False
+
+    def _say_pending(self) -> None:
+        sentence, self._pending = self._pending, ""
+        if sentence:
+            self.note(sentence)
 
     def _event_of(self, progress: Progress) -> None:
         now, last = self.now(), self._last

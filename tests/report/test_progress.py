@@ -128,6 +128,17 @@ def test_a_sentence_does_not_end_up_in_the_line(clock: Clock) -> None:
     assert stream.getvalue() == "\rbackup\x1b[K\r\x1b[Kstopping\n"
 
 
+def test_what_a_signal_says_comes_with_the_next_word(clock: Clock) -> None:
+    told, stream = teller(clock, terminal=True)
+    told.soon("stopping")
+    assert stream.getvalue() == ""
+    told.tell(Progress(phase="backup", done=0, total=0))
+    told.soon("stopping at once")
+    told.error("interrupted")
+    told.done(130)
+    assert stream.getvalue() == "stopping\n\rbackup\x1b[K\r\x1b[Kstopping at once\n"
+
+
 # --- for machines
 
 
