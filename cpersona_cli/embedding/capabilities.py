@@ -29,6 +29,7 @@ class Stated:
     fingerprint: str = ""
     model: str = ""
     window: int | None = None
+    dimensions: int | None = None
     why: str = ""
 
 
@@ -97,10 +98,15 @@ def _judged(document: object) -> Stated:
         raise _UnusableError("the fingerprint in the answer to GET /capabilities is no text")
     if (fingerprint is None) != bool(missing):
         raise _UnusableError("the answer to GET /capabilities contradicts itself about its fingerprint")
-    model, window = identity.get("model"), identity.get("window")
+    model = identity.get("model")
     return Stated(
         fingerprint=fingerprint or "",
         model=model if isinstance(model, str) else "",
-        window=window if isinstance(window, int) and not isinstance(window, bool) and window > 0 else None,
+        window=_number(identity.get("window")),
+        dimensions=_number(identity.get("dimensions")),
         why="" if fingerprint else "the backend could not establish all of its identity",
     )
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cpersona_cli.embedding.kinds import Kind
+from cpersona_cli.embedding.likeness import Thresholds, thresholds
 from cpersona_cli.embedding.model import Endpoint, Outcome
 from cpersona_cli.embedding.texts import Separation
+from cpersona_cli.record import field as field_of
 from cpersona_cli.record import record
 
 State = Literal["pass", "findings", "unknown", "skipped"]
@@ -178,7 +180,7 @@ class Sampled:
     """Stored texts tried: how many, and those that failed as (id, kind).
 
     ``compared`` of them have a stored vector as wide as the new one; ``agreement`` is the median cosine of the two,
-    and ``differing`` are the ids of those that do not agree.
+    and ``differing`` are the ids of those that are not alike by ``thresholds``.
     """
 
     tried: int
@@ -187,6 +189,7 @@ class Sampled:
     compared: int = 0
     agreement: float | None = None
     differing: tuple[str, ...] = ()
+    thresholds: Thresholds = field_of(default_factory=Thresholds)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -216,3 +219,9 @@ class Measured:
     identity: Identity | None = None
     health: Health | None = None
     sampled: Sampled | None = None
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """From which cosine a stored vector counts as one of this endpoint's."""
+        strangers = None if self.separation is None else self.separation.strangers
+        return thresholds(1.0 if self.repeat is None else self.repeat, strangers)

@@ -114,7 +114,7 @@ async def _answered(caller: Caller, found: Measured, plan: Plan, texts: Sequence
 
 
 async def _samples(caller: Caller, found: Measured, plan: Plan) -> None:
-    sampled = await sample(caller, plan.samples, plan.budget)
+    sampled = await sample(caller, plan.samples, plan.budget, found.thresholds)
     found.sampled = sampled
     state = "findings" if sampled.failed or sampled.differing else "unknown" if sampled.unfinished else "pass"
     detail = f"{sampled.tried} stored texts tried, {len(sampled.failed)} failed"

@@ -89,6 +89,7 @@ class Quality:
         if not outcome.ok:
             return self._failed("alone", outcome, remark="single-fails", fatal=True)
         if outcome.dim != self.found.outcome.dim:
+            self._agreed(0.0)
             measured = f"a text alone has {outcome.dim} dimensions, among others {self.found.outcome.dim}"
             return self._remark("alone", Remark(name="unstable", measured=measured, fatal=True, kind=Kind.UNSTABLE))
         near = [cosine(outcome.vectors[0], vector) for vector in self.found.outcome.vectors]

@@ -8,13 +8,12 @@ from statistics import median
 
 from cpersona_cli.embedding.calling import STARTING, Caller
 from cpersona_cli.embedding.kinds import Kind
+from cpersona_cli.embedding.likeness import Likeness, Thresholds, likeness
 from cpersona_cli.embedding.meaning import cosine
 from cpersona_cli.embedding.measured import Sampled, StoredText
 
 #: Stored texts of one request.
 BATCH = 16
-#: Cosine from which two vectors of one text are of one model; batches, devices and quantisation keep closer than that.
-AGREES = 0.99
 
 
 @dataclass(slots=True)
@@ -56,19 +55,24 @@ async def embed_each(caller: Caller, texts: Sequence[str], seconds: float, *, ba
     return each
 
 
-async def sample(caller: Caller, rows: Sequence[StoredText], seconds: float) -> Sampled:
-    """Send the texts of ``rows`` as ``embed_each`` does, and compare with the stored vectors."""
+async def sample(
+    caller: Caller, rows: Sequence[StoredText], seconds: float, lines: Thresholds | None = None
+) -> Sampled:
+    """Send the texts of ``rows`` as ``embed_each`` does, and compare with the stored vectors by ``lines``."""
+    lines = lines or Thresholds()
     each = await embed_each(caller, [row.text for row in rows], seconds)
-    likeness = {
+    cosines = {
         rows[position].id: cosine(rows[position].vector, vector)
         for position, vector in sorted(each.vectors.items())
         if len(rows[position].vector) == len(vector)
     }
+    differing = {Likeness.NEAR, Likeness.OTHER}
     return Sampled(
         tried=len(rows) - each.unfinished,
         failed=tuple((rows[position].id, kind) for position, kind in sorted(each.failed.items())),
         unfinished=each.unfinished,
-        compared=len(likeness),
-        agreement=median(likeness.values()) if likeness else None,
-        differing=tuple(identifier for identifier, cosine_ in likeness.items() if cosine_ < AGREES),
+        compared=len(cosines),
+        agreement=median(cosines.values()) if cosines else None,
+        differing=tuple(identifier for identifier, value in cosines.items() if likeness(value, lines) in differing),
+        thresholds=lines,
     )

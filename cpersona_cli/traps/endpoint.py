@@ -376,11 +376,11 @@ def _another_model(subject: Subject) -> Iterator[Finding]:
     sampled = subject.measured.sampled
     if sampled is None or not sampled.differing:
         return
-    most = 2 * len(sampled.differing) > sampled.compared
+    another = sampled.agreement is not None and sampled.agreement < sampled.thresholds.other
     name = _setting(subject, None, MODEL if subject.measured.endpoint.mode == Mode.API else URL)
     yield Finding(
         trap=trap_id(Kind.MODEL_MISMATCH),
-        severity=Severity.FAULT if most else Severity.WARNING,
+        severity=Severity.FAULT if another else Severity.WARNING,
         subject=subject.label,
         about=name,
         place=_place(subject, name),

@@ -285,9 +285,20 @@ def test_many_failing_texts_are_counted() -> None:
     assert "19 and 30 more" in found.measured
 
 
-@pytest.mark.parametrize(("differing", "severity"), [(("1", "2"), Severity.FAULT), (("1",), Severity.WARNING)])
-def test_vectors_of_another_model_of_the_same_width(differing: tuple[str, ...], severity: Severity) -> None:
-    sampled = Sampled(tried=3, compared=3, agreement=0.21, differing=differing)
+@pytest.mark.parametrize(
+    ("agreement", "differing", "severity"),
+    [
+        (0.21, ("1", "2"), Severity.FAULT),
+        (0.49, ("1", "2"), Severity.FAULT),
+        (0.50, ("1", "2"), Severity.WARNING),
+        (0.85, ("1", "2", "3"), Severity.WARNING),
+        (1.0, ("1",), Severity.WARNING),
+    ],
+)
+def test_vectors_of_another_model_of_the_same_width(
+    agreement: float, differing: tuple[str, ...], severity: Severity
+) -> None:
+    sampled = Sampled(tried=3, compared=3, agreement=agreement, differing=differing)
     found = decisive(subject(API, ended(Kind.OK, dim=3), sampled=sampled, reading=reading(widths={3: 3})))
     assert (found.trap, found.severity) == ("endpoint.model-mismatch", severity)
     assert f"{len(differing)} of 3 stored texts" in found.measured
