@@ -138,3 +138,12 @@ def replace(value: T, /, **changes: Any) -> T:
     kept = {name: getattr(value, name) for name in cls.__record_fields__ if name not in changes}
     changed: T = cls(**kept, **changes)
     return changed
+
+
+def fields(value: object) -> dict[str, Any]:
+    """The fields of a record by name, in their order; of a record class its names with what they default to, or None.
+
+    Records within records stay as they are.
+    """
+    names: tuple[str, ...] = getattr(value, "__record_fields__")  # noqa: B009 - unknown to the type checker
+    return {name: getattr(value, name, None) for name in names}

@@ -1,6 +1,7 @@
 """What a rebuild keeps beside the database: where, under which names, and what one entry of it is.
 
-Nothing of a job stands inside the database: any DDL there makes the server throw its index files away.
+Nothing of a job stands inside the database: any DDL there makes the server throw its index files away. Links to a
+database are followed first, so that there is one job however it is called.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from cpersona_cli.record import record
-from cpersona_cli.store.files import sibling
+from cpersona_cli.store.files import real_path, sibling
 from cpersona_cli.store.model import Kind
 
 #: Suffixes of the database's own name.
@@ -75,16 +76,16 @@ def digest(text: str) -> bytes:
 
 
 def staging_path(database: Path) -> Path:
-    return sibling(database, STAGING)
+    return sibling(real_path(database), STAGING)
 
 
 def undo_path(database: Path) -> Path:
-    return sibling(database, UNDO)
+    return sibling(real_path(database), UNDO)
 
 
 def backup_path(database: Path) -> Path:
-    return sibling(database, BACKUP)
+    return sibling(real_path(database), BACKUP)
 
 
 def record_path(database: Path) -> Path:
-    return sibling(database, RECORD)
+    return sibling(real_path(database), RECORD)

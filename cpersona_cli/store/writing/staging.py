@@ -1,0 +1,375 @@
+"""The staging file: new vectors beside the database, batch by batch, until every row has one or a reason why not.
+
+An SQLite file of its own, written by one process at a time. Vectors are kept per text, so that equal texts are
+embedded once, also across runs; rows point to them. Every change is one durable commit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from cpersona_cli.record import field, record
+from cpersona_cli.store.files import sibling
+from cpersona_cli.store.job import JobState, Refused, Staged, Target, staging_path
+from cpersona_cli.store.model import Kind, StoreError
+from cpersona_cli.store.writing import stagingfile
+from cpersona_cli.store.writing.disk import publish, remove, told
+from cpersona_cli.store.writing.joblock import JobLock
+from cpersona_cli.store.writing.stagingfile import Meta
+from cpersona_cli.store.writing.vectors import finite
+
+#: Ids in one question to SQLite.
+_ASKED = 500
+
+
+@record(kw_only=True)
+class StagingCounts:
+    """What a staging file holds: rows with a vector by kind, rows without one by reason, distinct vectors."""
+
+    rows: Mapping[Kind, int] = field(default_factory=dict)
+    refused: Mapping[str, int] = field(default_factory=dict)
+    vectors: int = 0
+
+    @property
+    def staged(self) -> int:
+        return sum(self.rows.values())
+
+
+class Staging:
+    """An open job: the lock on it, and its file. Use as a context manager, from one thread at a time.
+
+    Every method may raise ``StoreError``. ``notes`` are sentences for the user about what was found when it was
+    opened. ``fresh`` tells a job that was just begun from one that goes on.
+    """
+
+    def __init__(
+        self, database: Path, connection: sqlite3.Connection, lock: JobLock, *, fresh: bool, notes: Sequence[str] = ()
+    ) -> None:
+        self.database = database
+        self.path = staging_path(database)
+        self.fresh = fresh
+        self.notes = tuple(notes)
+        self._connection = connection
+        self._lock = lock
+        with told(self.path):
+            self._meta = stagingfile.read_meta(connection)
+
+    @classmethod
+    def create(cls, database: Path, target: Target, *, only: str = "all", cut_texts: bool = False) -> Self:
+        """Begin a job. Raises ``StoreError`` when an unfinished one is there, or another process works on one.
+
+        A finished or undone job's staging file is replaced; what undoes it is kept until the new one's cut-over.
+        """
+        lock = JobLock(database).acquire()
+        try:
+            return cls._begin(database, lock, target, only=only, cut_texts=cut_texts)
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def _begin(
+        cls, database: Path, lock: JobLock, target: Target, *, only: str, cut_texts: bool, notes: Sequence[str] = ()
+    ) -> Self:
+        path = staging_path(database)
+        opened = stagingfile.open_file(path)
+        if opened is not None:
+            try:
+                with told(path):
+                    state = stagingfile.read_meta(opened.connection).state
+            finally:
+                opened.connection.close()
+            if state not in {JobState.CUT, JobState.UNDONE}:
+                raise StoreError(
+                    f"{path} holds an unfinished job: continue it with the same command,"
+                    " or drop it with: cpersona reembed abandon"
+                )
+        meta = Meta(
+            job=secrets.token_hex(8),
+            target=target,
+            only=only,
+            cut_texts=cut_texts,
+            state=JobState.STAGING,
+            started=time.time(),
+            heartbeat=time.time(),
+        )
+        new = sibling(path, ".new")
+        with told(path):
+            remove(new)
+            stagingfile.make(new, meta)
+            remove(path)
+            publish(new, path)
+        return cls._opened(database, lock, fresh=True, notes=notes)
+
+    @classmethod
+    def open_existing(cls, database: Path) -> Self | None:
+        """The job of ``database``, whatever its state; None where there is none.
+
+        A file that lost its end with the power is mended first: what is whole is kept, and ``notes`` says what was
+        lost. Where not even the job's own description is left, the file counts as none. Raises ``StoreError`` when it
+        is not a file of this tool, or another process works on the job.
+        """
+        lock = JobLock(database).acquire()
+        try:
+            if not os.path.lexists(staging_path(database)):
+                lock.release()
+                return None
+            try:
+                return cls._opened(database, lock, fresh=False)
+            except stagingfile.LostError:
+                lock.release()
+                return None
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def _opened(cls, database: Path, lock: JobLock, *, fresh: bool, notes: Sequence[str] = ()) -> Self:
+        opened = stagingfile.open_file(staging_path(database), lost_is_error=True)
+        assert opened is not None  # noqa: S101 - the file was seen a moment ago, under the lock
+        staging = cls(database, opened.connection, lock, fresh=fresh, notes=(*notes, *opened.notes))
+        staging.beat()
+        return staging
+
+    def close(self) -> None:
+        """Close the file and give the lock back; harmless when done twice."""
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.close()
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def meta(self) -> Meta:
+        return self._meta
+
+    @property
+    def target(self) -> Target:
+        return self._meta.target
+
+    @property
+    def state(self) -> JobState:
+        return self._meta.state
+
+    @property
+    def whole(self) -> bool:
+        """Whether the job is about every row of the store."""
+        return self._meta.only == "all"
+
+    def set_state(self, state: JobState) -> None:
+        """Write how far the job has come; durable when this returns."""
+        self._write_meta(state=state)
+
+    def beat(self) -> None:
+        """Say that this process is at work on it; every ``add`` does so too."""
+        self._write_meta(pid=os.getpid(), host=socket.gethostname(), boot=stagingfile.boot_id())
+
+    def keep(self, name: str, value: object) -> None:
+        """Keep something of the caller's with the job (plan figures, learned limits), as JSON."""
+        with told(self.path), self._connection:
+            stagingfile.write_values(self._connection, {f"kept.{name}": value})
+
+    def kept(self, name: str) -> Any:  # noqa: ANN401 - JSON
+        """What ``keep`` kept under a name; None where nothing was."""
+        with told(self.path):
+            return stagingfile.read_values(self._connection).get(f"kept.{name}")
+
+    def _write_meta(self, **changes: object) -> None:
+        with told(self.path), self._connection:
+            stagingfile.write_values(self._connection, {**changes, "heartbeat": time.time()})
+            self._meta = stagingfile.read_meta(self._connection)
+
+    def add(self, staged: Iterable[Staged], refused: Iterable[Refused] = ()) -> None:
+        """Keep the outcome of a batch in one commit. What was known of the same rows before is replaced.
+
+        A vector of another width than the target's, or with a component that is no number, is never kept: that raises
+        ``StoreError``, and nothing of the batch is.
+        """
+        wanted = 4 * self.target.dim
+        staged = list(staged)
+        for entry in staged:
+            if len(entry.vector) != wanted:
+                raise StoreError(
+                    f"the endpoint gave a vector of {len(entry.vector) / 4:g} dimensions for a job of"
+                    f" {self.target.dim}: widths are never mixed, so nothing of this batch was kept"
+                )
+            if not finite(entry.vector):
+                raise StoreError(
+                    f"the endpoint gave a vector that holds no finite numbers (row {entry.kind}:{entry.id}):"
+                    " nothing of this batch was kept"
+                )
+        with told(self.path), self._connection:
+            for entry in staged:
+                self._connection.execute(
+                    "INSERT INTO vectors(digest, vector, sum) VALUES (?, ?, ?)"
+                    " ON CONFLICT(digest) DO UPDATE SET vector = excluded.vector, sum = excluded.sum",
+                    (entry.digest, entry.vector, zlib.crc32(entry.vector, zlib.crc32(entry.digest))),
+                )
+            self._point((entry.kind, entry.id, entry.digest) for entry in staged)
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO rows(kind, id, digest, ref, reason, detail, tokens)"
+                " VALUES (?, ?, ?, NULL, ?, ?, ?)",
+                ((r.kind, r.id, r.digest, r.reason, r.detail, r.tokens) for r in refused),
+            )
+            stagingfile.write_values(self._connection, {"heartbeat": time.time()})
+
+    def add_known(self, rows: Iterable[tuple[Kind, int, bytes]]) -> int:
+        """Give rows the vector their text (by its digest) already has here, in one commit; how many of them had one."""
+        with told(self.path), self._connection:
+            return self._point(rows)
+
+    def _point(self, rows: Iterable[tuple[Kind, int, bytes]]) -> int:
+        before = self._connection.total_changes
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO rows(kind, id, digest, ref) SELECT ?1, ?2, ?3, ref FROM vectors WHERE digest = ?3",
+            rows,
+        )
+        return self._connection.total_changes - before
+
+    def staged_digests(self, kind: Kind, ids: Sequence[int]) -> dict[int, bytes]:
+        """The digests of the texts for which rows have a vector here; rows without one are left out."""
+        return dict(self._asked("SELECT id, digest FROM rows WHERE kind = ? AND ref IS NOT NULL AND id IN", kind, ids))
+
+    def refused_digests(self, kind: Kind, ids: Sequence[int]) -> dict[int, bytes]:
+        """The digests of the texts for which rows were refused."""
+        return dict(self._asked("SELECT id, digest FROM rows WHERE kind = ? AND ref IS NULL AND id IN", kind, ids))
+
+    def vectors(self, kind: Kind, ids: Sequence[int]) -> dict[int, bytes]:
+        """The new vectors of some rows; rows without one are left out."""
+        return dict(
+            self._asked(
+                "SELECT id, vector FROM rows JOIN vectors ON vectors.ref = rows.ref WHERE kind = ? AND id IN", kind, ids
+            )
+        )
+
+    def _asked(self, query: str, kind: Kind, ids: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        with told(self.path):
+            for start in range(0, len(ids), _ASKED):
+                part = ids[start : start + _ASKED]
+                yield from self._connection.execute(f"{query} ({','.join('?' * len(part))})", (kind, *part))
+
+    def vector_for(self, digest: bytes) -> bytes | None:
+        """The vector of a text, by its digest; None where it was not embedded yet."""
+        with told(self.path):
+            found = self._connection.execute("SELECT vector FROM vectors WHERE digest = ?", (digest,)).fetchone()
+        return None if found is None else bytes(found[0])
+
+    def counts(self) -> StagingCounts:
+        """What is here; one look at every entry, not at the vectors."""
+        with told(self.path):
+            rows, refused, vectors = stagingfile.counts_of(self._connection)
+        return StagingCounts(rows=rows, refused=refused, vectors=vectors)
+
+    def refused(self, kind: Kind | None = None) -> Iterator[Refused]:
+        """Rows that have a reason in the place of a vector, in order of kind and id."""
+        with told(self.path):
+            for entry in self._connection.execute(
+                "SELECT kind, id, digest, reason, detail, tokens FROM rows"
+                " WHERE ref IS NULL AND kind = ifnull(?, kind) ORDER BY kind, id",
+                (kind,),
+            ):
+                yield Refused(Kind(entry[0]), *entry[1:])
+
+    def staged(self, kind: Kind, *, after: int = 0) -> Iterator[Staged]:
+        """Rows of a kind with their new vectors, in order of id, in constant memory."""
+        with told(self.path):
+            for entry in self._connection.execute(
+                "SELECT id, rows.digest, vector FROM rows JOIN vectors ON vectors.ref = rows.ref"
+                " WHERE kind = ? AND id > ? ORDER BY id",
+                (kind, after),
+            ):
+                yield Staged(kind, *entry)
+
+    def sample(self, count: int) -> list[Staged]:
+        """At most ``count`` rows with their vectors, spread evenly over all."""
+        total = self.counts().staged
+        wanted = {total * n // count for n in range(min(count, total))} if total > count else range(total)
+        chosen = "SELECT kind, id, digest, ref FROM rows WHERE ref IS NOT NULL ORDER BY kind, id"
+        found = []
+        with told(self.path):
+            for place, (kind, identifier, text, ref) in enumerate(self._connection.execute(chosen)):
+                if place in wanted:
+                    one = self._connection.execute("SELECT vector FROM vectors WHERE ref = ?", (ref,)).fetchone()
+                    found.append(Staged(Kind(kind), identifier, text, one[0]))
+        return found
+
+
+def open_job(database: Path, target: Target, *, only: str = "all", cut_texts: bool = False) -> Staging:
+    """The job for ``target``: the one under way, or a new one (``fresh``).
+
+    A job whose cut-over was undone goes on with the vectors it has; one that is done is followed by a new one. A job
+    in ``CUTTING`` is returned as it is: ``cut_over`` settles what became of it. Raises ``StoreError`` when one is
+    under way that makes other vectors, or is about other rows.
+    """
+    lock = JobLock(database).acquire()
+    try:
+        path = staging_path(database)
+        notes: tuple[str, ...] = ()
+        if os.path.lexists(path):
+            try:
+                staging = Staging._opened(database, lock, fresh=False)  # noqa: SLF001 - the other half of the class
+            except stagingfile.LostError as lost:
+                notes = (str(lost),)
+            else:
+                if staging.state is not JobState.CUT and _goes_on(staging, target, only, cut_texts):
+                    return staging
+                staging._connection.close()  # noqa: SLF001 - closed without its lock, which the new job takes over
+        return Staging._begin(database, lock, target, only=only, cut_texts=cut_texts, notes=notes)  # noqa: SLF001
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _goes_on(staging: Staging, target: Target, only: str, cut_texts: bool) -> bool:
+    """Whether a job is the wanted one; False when it is over. Raises ``StoreError`` when it is another one."""
+    meta = staging.meta
+    same = identity(meta.target) == identity(target)
+    if meta.state is JobState.UNDONE:
+        if not same or (meta.only, meta.cut_texts) != (only, cut_texts):
+            return False
+        staging.set_state(JobState.STAGING)
+    elif not same:
+        raise StoreError(
+            f"a job for other vectors is under way here ({described(meta.target)}; the endpoint gives"
+            f" {described(target)}): continue it with the endpoint it was begun with,"
+            " or drop it with: cpersona reembed abandon"
+        )
+    elif meta.only != only:
+        raise StoreError(
+            f"a job about other rows is under way here (--only {meta.only}, not --only {only}): continue it with"
+            f" --only {meta.only}, or drop it with: cpersona reembed abandon"
+        )
+    elif meta.cut_texts != cut_texts:
+        cut = "cutting" if meta.cut_texts else "leaving"
+        raise StoreError(
+            f"the job under way here was begun {cut} texts that are too long: continue it the same way,"
+            " or drop it with: cpersona reembed abandon"
+        )
+    staging._write_meta(target=stagingfile.packed(target))  # noqa: SLF001 - address and label may be newer
+    return True
+
+
+def identity(target: Target) -> tuple[object, ...]:
+    """What two targets must agree in for their vectors to be of one kind."""
+    return target.mode, target.model, target.dim, target.fingerprint
+
+
+def described(target: Target) -> str:
+    """A target in words."""
+    parts = [f"{target.dim} dimensions", f"mode {target.mode}", f"model {target.model or 'not named'}"]
+    if target.fingerprint:
+        parts.append(f"fingerprint {target.fingerprint}")
+    return ", ".join(parts)
