@@ -22,13 +22,16 @@ class Only(StrEnum):
 
 @record(kw_only=True)
 class Counts:
-    """Rows of the plan by what became of them; ``planned`` is always the sum of the others once a job ends."""
+    """Rows of the plan by what became of them; ``planned`` is always the sum of the others once a job ends.
+
+    Rows that ``Only`` does not choose are no part of it, but for blank ones.
+    """
 
     planned: int = 0
     done: int = 0
     failed: int = 0
     nothing: int = 0  # blank: there is nothing to embed
-    unchanged: int = 0  # left as they are: not chosen, or too long and not to be cut
+    unchanged: int = 0  # left as they are: too long, and not to be cut
 
     @property
     def add_up(self) -> bool:
@@ -105,8 +108,8 @@ class Fetched:
 
     ``reason`` is else a kind of outcome, ``changed_mid_run`` or ``too_many_errors``, and ``detail`` a sentence for
     people. ``learned`` are limits of the endpoint found on the way (``batch``, ``tokens``, ``bytes``, ``concurrency``,
-    and ``window``, the tokens of one text). ``cut`` rows were shortened; ``same`` rows have the vector of an equal text.
-    ``canary`` is the endpoint's vector of a fixed text, by which a later run tells whether it is still the same model.
+    and ``window``, the tokens of one text). ``cut`` rows were shortened; ``same`` rows share the vector of
+    an equal text. ``canary`` is the vector of a fixed text, by which a later run tells whether the model is the same.
     """
 
     counts: Counts
