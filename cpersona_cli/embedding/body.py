@@ -12,6 +12,7 @@ import json
 import math
 import struct
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.model import Mode, Reply
@@ -193,7 +194,15 @@ def _vector(raw: object, position: int, count: int) -> Vector:
         raise _RefusedError(
             Kind.WRONG_CONTRACT, f"{which} holds one vector for each token", seen_as="llama-server’s own route"
         )
+    if _plain(raw):
+        return raw
     return [_number(value, f"{which}, element {place}") for place, value in enumerate(raw)]
+
+
+def _plain(raw: list[object]) -> TypeGuard[list[float]]:
+    """Whether these are nothing but floats that fit 32 bits, told without a step of Python for each of them."""
+    # the length of a vector is not smaller than any of its numbers, and no number where one of them is none
+    return set(map(type, raw)) == {float} and math.hypot(*raw) <= _FLOAT32_MAX  # type: ignore[arg-type]
 
 
 def _number(value: object, where: str) -> float:

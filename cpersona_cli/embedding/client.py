@@ -208,12 +208,20 @@ class Client:
 
     def _judged(self, reply: Reply, texts: list[str], size: int) -> Outcome:
         sent = Sent(mode=self.endpoint.mode, count=len(texts), size=size, proxied=bool(self._proxy))
-        view = server_view.of_reply(self.endpoint, reply, len(texts))
-        if self._keyless:
-            view = server_view.of_unsendable(self.endpoint)
         if not 200 <= reply.status < 300:
-            return self._of_head(judge_failure(reply, sent), reply, view)
-        return self._of_body(judge_body(reply, sent), reply, texts, view)
+            return self._of_head(judge_failure(reply, sent), reply, self._view_of_reply(reply, len(texts)))
+        body = judge_body(reply, sent)
+        if body.kind is Kind.OK and not self._keyless:
+            # what passes here passes there, and a large reply takes long to be read a second time
+            view = ServerView(attempted=True, ok=True)
+        else:
+            view = self._view_of_reply(reply, len(texts))
+        return self._of_body(body, reply, texts, view)
+
+    def _view_of_reply(self, reply: Reply, count: int) -> ServerView:
+        if self._keyless:
+            return server_view.of_unsendable(self.endpoint)
+        return server_view.of_reply(self.endpoint, reply, count)
 
     def _of_head(self, head: Head, reply: Reply, view: ServerView) -> Outcome:
         location = reply.headers.get("location", "") if head.kind is Kind.REDIRECTED else ""

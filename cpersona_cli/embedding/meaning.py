@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import mul
 
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.model import Mode
@@ -29,7 +30,7 @@ class Worth:
 
 def norms(vectors: Vectors) -> tuple[float, ...]:
     """Euclidean lengths."""
-    return tuple(math.sqrt(math.fsum(value * value for value in vector)) for vector in vectors)
+    return tuple(math.hypot(*vector) for vector in vectors)
 
 
 def cosine(left: Sequence[float], right: Sequence[float]) -> float:
@@ -37,8 +38,10 @@ def cosine(left: Sequence[float], right: Sequence[float]) -> float:
 
     Raises ``ValueError`` when the widths differ.
     """
-    scale = math.sqrt(math.fsum(v * v for v in left)) * math.sqrt(math.fsum(v * v for v in right))
-    dot = math.fsum(a * b for a, b in zip(left, right, strict=True))
+    if len(left) != len(right):
+        raise ValueError(f"vectors of {len(left)} and {len(right)} dimensions have no cosine")
+    scale = math.hypot(*left) * math.hypot(*right)
+    dot = math.fsum(map(mul, left, right))
     return dot / scale if scale > 0 else 0.0
 
 

@@ -16,7 +16,7 @@ from cpersona_cli.store.model import Kind, Row
 
 
 class Sink(Protocol):
-    """Where vectors go. All methods are called from the one thread that runs ``fetch``; each may raise ``StoreError``."""
+    """Where vectors go. Called from the one thread that runs ``fetch``; each may raise ``StoreError``."""
 
     def known(self, digest: bytes) -> bytes | None:
         """The vector of a text that was staged already, whoever's text it is."""
@@ -58,9 +58,9 @@ async def fetch(
     sink: Sink,
     endpoint: Endpoint,
     options: Options,
+    *,
     tell: Tell | None = None,
     stop: asyncio.Event | None = None,
-    *,
     factory: Factory = connect,
     clock: Clock | None = None,
 ) -> Fetched:
