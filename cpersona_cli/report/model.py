@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from cpersona_cli.record import field, record
 from cpersona_cli.report.exits import Exit
+from cpersona_cli.report.figures import Figure
 from cpersona_cli.traps.model import Finding, Severity
 from cpersona_cli.traps.run import Check, State
 
@@ -43,7 +44,7 @@ class Waived:
 
 @record(kw_only=True)
 class Section:
-    """A block of plain facts: a title and rows of (name, value, where it came from).
+    """A block of plain facts: a title, rows of (name, value, where it came from), and figures below them.
 
     ``verbosity`` is how many ``-v`` it takes to see it in text; other renderers have the facts in the payload.
     """
@@ -51,6 +52,7 @@ class Section:
     title: str
     rows: Sequence[tuple[str, str, str]]
     verbosity: int = 1
+    figures: Sequence[Figure] = ()
 
 
 @record(kw_only=True)

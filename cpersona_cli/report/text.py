@@ -167,6 +167,8 @@ class _Text:
             else:
                 yield f"{start}{value}".rstrip()
                 yield " " * first + self.style.paint(where, "dim")
+        for figure in section.figures:
+            yield from (f"  {self._clean(line)}".rstrip() for line in figure.lines(self.width - 2))
 
     def _skipped(self) -> Iterator[str]:
         """The checks that were not made, by reason; the frequent reasons alone unless all are asked for."""
