@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from cpersona_cli.store import schema as known
 from cpersona_cli.store.reading import State
+from cpersona_cli.store.sql import code_of, one, quoted, stop_at
 
 #: Agents, projects, labels and widths that are kept by name.
 LISTED = 200
 #: What servers write literally as a project when the operating context that would replace it sleeps.
 _AUTO = "@auto"
-#: SQLite asks after so many of its steps whether to go on; about a millisecond.
-_STEPS = 20_000
 
 Columns: TypeAlias = Mapping[str, frozenset[str]]
 #: ``with measure("field", ...)``: names the fields a block fills, should it have to be given up.
@@ -32,27 +30,6 @@ class Census:
     detail: str = ""
     values: dict[str, object] = field(default_factory=dict)
     unmeasured: list[str] = field(default_factory=list)
-
-
-def stop_at(connection: sqlite3.Connection, deadline: float) -> None:
-    """Let every statement of ``connection`` end with ``SQLITE_INTERRUPT`` after ``deadline`` (``time.monotonic``)."""
-    connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
-
-
-def code_of(error: sqlite3.Error) -> int:
-    """SQLite's primary result code, 0 where the error has none."""
-    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-
-
-def one(connection: sqlite3.Connection, query: str) -> int:
-    """The single integer ``query`` answers with, 0 for NULL or anything else."""
-    (value,) = connection.execute(query).fetchone() or (0,)
-    return value if isinstance(value, int) else 0
-
-
-def quoted(name: str) -> str:
-    """``name`` as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def count(connection: sqlite3.Connection, deadline: float, census: Census) -> None:

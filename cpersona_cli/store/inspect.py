@@ -6,6 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from cpersona_cli.install.machine import current_system
@@ -13,19 +14,26 @@ from cpersona_cli.install.model import Process, System
 from cpersona_cli.install.processes import holders as live_holders
 from cpersona_cli.record import replace
 from cpersona_cli.store import files, mounts
-from cpersona_cli.store.census import Census, code_of, count, one, stop_at
-from cpersona_cli.store.header import HEADER, head_of, parse, why_stale
+from cpersona_cli.store.census import Census, count
+from cpersona_cli.store.header import HEADER, head_of, parse
 from cpersona_cli.store.integrity import PACE, abilities, check
 from cpersona_cli.store.kinds import MAGIC, SAMPLE, describe
-from cpersona_cli.store.opening import ChangedError, LockedError, Method, UncopiedError, method_for, opened, stamp
+from cpersona_cli.store.opening import (
+    ChangedError,
+    LockedError,
+    Method,
+    StaleLogError,
+    UncopiedError,
+    opened,
+    steady,
+)
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.store.sidecar import read_calibration
+from cpersona_cli.store.sql import code_of, one, stop_at
 from cpersona_cli.text import safe
 
 Holders = Callable[[Path], tuple[Process, ...] | None]
 
-#: Attempts at a database that changes while it is read: clients that come and go several times a second.
-_ATTEMPTS = 12
 #: The share of the time that counting may take before the pages are checked, and where no time would suffice for that.
 _COUNTING, _ONLY_COUNTING = 0.6, 0.9
 
@@ -137,37 +145,30 @@ def _not_openable(reading: Reading) -> Reading | None:
 
 def _contents(reading: Reading, real: Path, deadline: float) -> Reading:
     """``reading`` with what the database holds, tried again while others change it."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            return _attempt(reading, real, deadline)
-        except (ChangedError, FileNotFoundError):
-            if time.monotonic() > deadline:
-                break
-            time.sleep(0.01 * attempt)
-        except LockedError:
-            return _locked(reading)
-        except UncopiedError as error:
-            why = f"its log can only be read from a copy, and {error}"
-            return replace(reading, state=State.UNREADABLE, detail=why)
-        except OSError as error:
-            name = Path(error.filename or real).name
-            return replace(reading, state=State.UNREADABLE, detail=f"the system says of {name}: {error.strerror}")
-    return replace(reading, state=State.UNREADABLE, detail="it changed faster than it could be read; try again")
+    try:
+        header = parse(head_of(real, HEADER))
+        reading = replace(reading, journal="wal" if header is not None and header.wal else "rollback")
+        in_use = bool(reading.holders) or not reading.holders_known
+        return steady(real, partial(_look, reading, real, deadline), deadline, in_use=in_use)
+    except sqlite3.DatabaseError as error:
+        return _failed(reading, error)
+    except StaleLogError as error:
+        why = f"the -wal does not belong to the database: {error}"
+        return replace(reading, state=State.STALE_WAL, detail=why)
+    except LockedError:
+        return _locked(reading)
+    except UncopiedError as error:
+        why = f"its log can only be read from a copy, and {error}"
+        return replace(reading, state=State.UNREADABLE, detail=why)
+    except (ChangedError, FileNotFoundError):
+        return replace(reading, state=State.UNREADABLE, detail="it changed faster than it could be read; try again")
+    except OSError as error:
+        name = Path(error.filename or real).name
+        return replace(reading, state=State.UNREADABLE, detail=f"the system says of {name}: {error.strerror}")
 
 
-def _attempt(reading: Reading, real: Path, deadline: float) -> Reading:
-    before = stamp(real)
-    header = parse(head_of(real, HEADER))
-    reading = replace(reading, journal="wal" if header is not None and header.wal else "rollback")
-    in_use = bool(reading.holders) or not reading.holders_known
-    wal = files.sibling(real, "-wal")
-    if files.size_of(wal):
-        why = why_stale(real, wal, in_use=in_use)
-        if why:
-            if stamp(real) != before:
-                raise ChangedError
-            return replace(reading, state=State.STALE_WAL, detail=f"the -wal does not belong to the database: {why}")
-    method = method_for(real)
+def _look(reading: Reading, real: Path, deadline: float, connection: sqlite3.Connection, method: Method) -> Reading:
+    """``reading`` with what one connection sees. Raises ``sqlite3.DatabaseError``."""
     if (
         method == "immutable"
         and reading.holders
@@ -176,38 +177,20 @@ def _attempt(reading: Reading, real: Path, deadline: float) -> Reading:
     ):
         why = "in WAL mode readers share a -shm file; there is none, and this user may not create one in the folder"
         return replace(reading, state=State.FOLDER_READ_ONLY, detail=why)
-    try:
-        result = _by(method, reading, real, deadline)
-    except sqlite3.DatabaseError as error:
-        result = _failed(reading, error)
-        if method == "in-place" and code_of(error) in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
-            # A -shm this user may not read, or a journal that has to be rolled back first.
-            try:
-                result = _by("copy", reading, real, deadline)
-            except sqlite3.DatabaseError as second:
-                result = _failed(reading, second)
-    if method == "immutable" and stamp(real) != before:
-        raise ChangedError
-    return result
-
-
-def _by(method: Method, reading: Reading, real: Path, deadline: float) -> Reading:
-    """``reading`` with what one connection sees. Raises what ``opened`` does."""
     census = Census()
-    with opened(real, method, deadline) as connection:
-        now = time.monotonic()
-        checkable = reading.size <= (deadline - now) * (1 - _COUNTING) * PACE
-        try:
-            count(connection, now + (deadline - now) * (_COUNTING if checkable else _ONLY_COUNTING), census)
-        except sqlite3.DatabaseError as error:
-            if code_of(error) == sqlite3.SQLITE_INTERRUPT:
-                census.unmeasured.append("counts")
-            elif code_of(error) == sqlite3.SQLITE_CORRUPT:
-                census.state, census.detail = State.CORRUPT, str(error)
-            else:
-                raise
-        counts = census.values.get("counts")
-        pages = check(connection, reading.size, counts if isinstance(counts, dict) else {}, deadline)
+    now = time.monotonic()
+    checkable = reading.size <= (deadline - now) * (1 - _COUNTING) * PACE
+    try:
+        count(connection, now + (deadline - now) * (_COUNTING if checkable else _ONLY_COUNTING), census)
+    except sqlite3.DatabaseError as error:
+        if code_of(error) == sqlite3.SQLITE_INTERRUPT:
+            census.unmeasured.append("counts")
+        elif code_of(error) == sqlite3.SQLITE_CORRUPT:
+            census.state, census.detail = State.CORRUPT, str(error)
+        else:
+            raise
+    counts = census.values.get("counts")
+    pages = check(connection, reading.size, counts if isinstance(counts, dict) else {}, deadline)
     if pages.damage:
         census.state, census.detail = State.CORRUPT, pages.damage
     return replace(

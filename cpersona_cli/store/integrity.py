@@ -10,7 +10,7 @@ from functools import cache
 from typing import Literal
 
 from cpersona_cli.record import record
-from cpersona_cli.store.census import code_of, quoted, stop_at
+from cpersona_cli.store.sql import code_of, quoted, stop_at
 
 #: Bytes a second at which pages are surely checked. SQLite before 3.42 cannot be stopped within one table.
 PACE = 200e6

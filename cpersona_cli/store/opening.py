@@ -27,16 +27,20 @@ import shutil
 import sqlite3
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 from urllib.parse import quote
 
 from cpersona_cli.store.files import free_bytes, sibling, size_of
-from cpersona_cli.store.header import HEADER, head_of, parse
+from cpersona_cli.store.header import HEADER, head_of, parse, why_stale
+from cpersona_cli.store.sql import code_of
 
+T = TypeVar("T")
 Method = Literal["in-place", "immutable", "copy"]
+#: What is done with a connection, told by which method it reads.
+Look = Callable[[sqlite3.Connection, Method], T]
 
 #: Seconds to wait for a lock another process holds.
 WAIT = 1.0
@@ -46,6 +50,8 @@ COPY_LIMIT = 256 << 20
 _SPARE = 64 << 20
 
 _CHUNK = 1 << 20
+#: Attempts at a database that changes while it is read: clients that come and go several times a second.
+_ATTEMPTS = 12
 #: The bytes SQLite locks in the main file (os.h: SHARED_FIRST, SHARED_SIZE).
 _SHARED_FIRST, _SHARED_SIZE = 0x40000002, 510
 
@@ -62,6 +68,58 @@ class LockedError(Exception):
 
 class UncopiedError(Exception):
     """The database can only be read from a copy, and the copy cannot be made; the message says why."""
+
+
+class StaleLogError(Exception):
+    """The ``-wal`` does not belong to the main file; SQLite would replay it, or drop it. The message says why."""
+
+
+def steady(path: Path, look: Look[T], deadline: float, *, in_use: bool = True) -> T:
+    """What ``look`` makes of the database at ``path`` (links followed), tried again while others change the file.
+
+    ``in_use`` says that somebody may have the database open, which a log as old as the last start is no proof against.
+    Raises what ``once`` does; ``ChangedError`` only when the file never rested, or not before ``deadline`` of
+    ``time.monotonic``.
+    """
+    for attempt in range(_ATTEMPTS):
+        try:
+            return once(path, look, deadline, in_use=in_use)
+        except (ChangedError, FileNotFoundError):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.01 * attempt)
+    raise ChangedError
+
+
+def once(path: Path, look: Look[T], deadline: float, *, in_use: bool) -> T:
+    """One attempt of ``steady``.
+
+    Raises ``sqlite3.Error``, ``OSError``, ``ChangedError``, ``LockedError``, ``UncopiedError`` and ``StaleLogError``.
+    """
+    before = stamp(path)
+    log = sibling(path, "-wal")
+    if size_of(log):
+        why = why_stale(path, log, in_use=in_use)
+        if why:
+            raise ChangedError if stamp(path) != before else StaleLogError(why)
+    method = method_for(path)
+    try:
+        result = _by(method, path, look, deadline)
+    except sqlite3.DatabaseError as error:
+        if method == "immutable" and stamp(path) != before:
+            raise ChangedError from error
+        if method != "in-place" or code_of(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+            raise
+        # A -shm this user may not read, or a journal that has to be rolled back first.
+        return _by("copy", path, look, deadline)
+    if method == "immutable" and stamp(path) != before:
+        raise ChangedError
+    return result
+
+
+def _by(method: Method, path: Path, look: Look[T], deadline: float) -> T:
+    with opened(path, method, deadline) as connection:
+        return look(connection, method)
 
 
 def stamp(path: Path) -> Stamp:

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 from cpersona_cli.record import record
-from cpersona_cli.store.census import stop_at
 from cpersona_cli.store.files import real_path
 from cpersona_cli.store.opening import ChangedError, LockedError, UncopiedError, method_for, opened
+from cpersona_cli.store.sql import stop_at
 
 _ATTEMPTS = 3
 

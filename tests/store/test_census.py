@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.stores import run_sql, schema_13
 
-from cpersona_cli.store import census, inspect, schema
+from cpersona_cli.store import census, inspect, schema, sql
 from cpersona_cli.store.reading import Reading, State
 
 
@@ -222,10 +222,10 @@ def connected(path: Path) -> Iterator[sqlite3.Connection]:
 def test_a_statement_is_stopped_at_the_deadline(old: Path) -> None:
     endless = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     with connected(old) as connection:
-        census.stop_at(connection, time.monotonic())
+        sql.stop_at(connection, time.monotonic())
         with pytest.raises(sqlite3.OperationalError) as caught:
             connection.execute(endless).fetchall()
-    assert census.code_of(caught.value) == sqlite3.SQLITE_INTERRUPT
+    assert sql.code_of(caught.value) == sqlite3.SQLITE_INTERRUPT
 
 
 def test_errors_that_are_neither_time_nor_schema_are_raised(old: Path) -> None:
@@ -235,10 +235,10 @@ def test_errors_that_are_neither_time_nor_schema_are_raised(old: Path) -> None:
 
 
 def test_an_error_without_a_code() -> None:
-    assert census.code_of(sqlite3.OperationalError("x")) == 0
+    assert sql.code_of(sqlite3.OperationalError("x")) == 0
 
 
 def test_time_runs_out_before_the_tables_are_known(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(census, "_STEPS", 1)
+    monkeypatch.setattr(sql, "_STEPS", 1)
     reading = read(old, timeout=0.0)
     assert (reading.state, reading.unmeasured, reading.integrity) == (State.OK, ("counts",), "")

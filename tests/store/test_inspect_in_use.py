@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.readings import ADD, crash_with_log, quietly, read
 from support.stores import Other, Server, run_sql, untouched
 
 from cpersona_cli.install.model import Process
-from cpersona_cli.store import census, inspect
+from cpersona_cli.store import census, inspect, opening
 from cpersona_cli.store.opening import ChangedError, opened
-from cpersona_cli.store.reading import Reading, State
+from cpersona_cli.store.reading import State
 
 
 @pytest.mark.server
@@ -144,7 +145,7 @@ def test_a_server_that_starts_meanwhile_is_noticed(wal: Path, monkeypatch: pytes
 
 def test_a_store_that_never_rests_is_given_up(wal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stamps = iter(range(1000))
-    monkeypatch.setattr(inspect, "stamp", lambda _: (next(stamps),))
+    monkeypatch.setattr(opening, "stamp", lambda _: (next(stamps),))
     for timeout in (10.0, 0.0):
         reading = quietly(wal, timeout=timeout)
         assert (reading.state, reading.counts) == (State.UNREADABLE, {})
@@ -155,7 +156,7 @@ def test_a_file_that_vanishes_meanwhile(wal: Path, monkeypatch: pytest.MonkeyPat
     def gone(_: Path) -> None:
         raise FileNotFoundError
 
-    monkeypatch.setattr(inspect, "stamp", gone)
+    monkeypatch.setattr(opening, "stamp", gone)
     assert read(wal).state is State.UNREADABLE
 
 
@@ -207,14 +208,14 @@ def test_a_journal_to_roll_back_is_rolled_back_in_a_copy(plain: Path) -> None:
 def test_clients_that_come_and_go_are_outlasted(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each start and end of a server changes the files once more."""
     attempts: list[Path] = []
-    attempt = inspect._attempt
+    attempt = opening.once
 
-    def disturbed(reading: Reading, real: Path, deadline: float) -> Reading:
-        attempts.append(real)
+    def disturbed(path: Path, *arguments: Any, **options: Any) -> Any:
+        attempts.append(path)
         if len(attempts) < 8:
             raise ChangedError
-        return attempt(reading, real, deadline)
+        return attempt(path, *arguments, **options)
 
-    monkeypatch.setattr(inspect, "_attempt", disturbed)
+    monkeypatch.setattr(opening, "once", disturbed)
     assert quietly(plain).state is State.OK
     assert len(attempts) == 8

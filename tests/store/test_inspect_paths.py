@@ -115,7 +115,7 @@ def test_a_disk_that_fails_while_it_is_read(plain: Path, monkeypatch: pytest.Mon
     def fail(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(inspect, "stamp", fail)
+    monkeypatch.setattr("cpersona_cli.store.opening.stamp", fail)
     assert "c.db: Input/output error" in read(plain).detail
 
 
@@ -129,7 +129,7 @@ def test_a_copy_made_because_the_file_cannot_be_opened_may_be_damaged(
         error.sqlite_errorcode = codes[method]
         raise error
 
-    monkeypatch.setattr(inspect, "_by", fail)
+    monkeypatch.setattr("cpersona_cli.store.opening._by", fail)
     reading = quietly(plain)
     assert (reading.state, reading.detail) == (State.CORRUPT, "copy")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from support.readings import ADD, crash_with_log, quietly, read, spoil_the_schem
 from support.stores import Other, copy_store, run_sql
 
 from cpersona_cli.install.model import Process
-from cpersona_cli.store import inspect
+from cpersona_cli.store import opening
 from cpersona_cli.store.reading import State
 
 
@@ -96,9 +97,9 @@ def test_a_finished_checkpoint_needs_no_time(wal: Path) -> None:
 def test_a_log_that_changes_while_it_is_judged_is_looked_at_again(wal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     crash_with_log(wal)
     reasons = iter(("torn", "torn", ""))
-    stamps = iter((1, 2, 3, 4, 5))
-    monkeypatch.setattr(inspect, "why_stale", lambda *_, **__: next(reasons))
-    monkeypatch.setattr(inspect, "stamp", lambda _: (next(stamps),))
+    stamps = chain((1, 2, 3, 4), repeat(5))
+    monkeypatch.setattr(opening, "why_stale", lambda *_, **__: next(reasons))
+    monkeypatch.setattr(opening, "stamp", lambda _: (next(stamps),))
     reading = quietly(wal)
     assert (reading.state, reading.counts["memories"]) == (State.OK, 13)
 

@@ -70,7 +70,7 @@ def test_damage_in_a_part(tmp_path: Path) -> None:
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_check_is_stopped_at_the_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
     database = schema_13(tmp_path / "c.db", rows=3000, text_index=False)
-    monkeypatch.setattr("cpersona_cli.store.census._STEPS", 10)
+    monkeypatch.setattr("cpersona_cli.store.sql._STEPS", 10)
     monkeypatch.setattr(integrity, "PACE", 1e30)
     counts = {"memories": 3000, "profiles": 0}
     clock = iter((0.0, 0.5, *([0.5] * 3), *([5.0] * 1000)))
@@ -121,7 +121,7 @@ def test_errors_of_sqlite_by_their_code(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(inspect, "_by", fail)
+    monkeypatch.setattr(inspect, "_look", fail)
     reading = inspect.read(schema_13(tmp_path / "c.db"), mountinfo="", system="linux", holders=lambda _: ())
     assert reading.state is state
     assert words in reading.detail
