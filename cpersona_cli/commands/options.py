@@ -50,7 +50,7 @@ Config = Annotated[Path | None, typer.Option("--config", parser=file, metavar="F
 Format = Annotated[
     str | None,
     typer.Option(
-        "--format", "-f", metavar="NAME", help="Form of the result: text, json, sarif, junit, github, markdown."
+        "--format", "-f", metavar="NAME", help="Form of the result: text, json, sarif, junit, github, markdown, html."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Short for --format json.")]

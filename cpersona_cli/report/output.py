@@ -37,11 +37,11 @@ def _later(name: str) -> Renderer:
 FORMATS: Mapping[str, Renderer] = {
     "text": text.render,
     "json": json.render,
-    **{name: _later(name) for name in ("sarif", "junit", "github", "markdown")},
+    **{name: _later(name) for name in ("sarif", "junit", "github", "markdown", "html")},
 }
 
 #: What a file's name says about its format when ``--output`` names none.
-_SUFFIXES = {".json": "json", ".txt": "text", ".sarif": "sarif", ".xml": "junit", ".md": "markdown"}
+_SUFFIXES = {".json": "json", ".txt": "text", ".sarif": "sarif", ".xml": "junit", ".md": "markdown", ".html": "html"}
 
 #: ``-f json``, ``-fjson``, ``-qvfjson``.
 _SHORT_FORMAT = re.compile("-[qv]*f(.*)")
