@@ -1,0 +1,143 @@
+"""A report as Markdown, for a pull request or the summary of a workflow run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from cpersona_cli.report.layout import Style
+from cpersona_cli.report.model import Report, Section
+from cpersona_cli.report.wording import cleaner, copied, counted, ran, reasons, severity, title
+from cpersona_cli.traps.model import Finding, Severity
+from cpersona_cli.traps.run import Check, State
+
+_MARKS = {Severity.FAULT: "❌", Severity.WARNING: "⚠️", Severity.HINT: "💡"}
+_VERDICTS = {"pass": "✅ pass", "fail": "❌ fail", "unknown": "❔ no verdict"}
+
+# What has a meaning in Markdown, in the tables of GitHub, or begins HTML, a mention or a reference to a thread.
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&])")
+
+
+def render(report: Report, _style: Style) -> str:
+    """The verdict as a heading, then what was found, worst first; what passed is folded away."""
+    return "\n".join(_Markdown(report).lines()).rstrip("\n") + "\n"
+
+
+class _Markdown:
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.clean, self.literal = cleaner(report), copied(report)
+
+    def lines(self) -> Iterator[str]:
+        report = self.report
+        yield f"## cpersona-cli {report.command}: {_VERDICTS[report.verdict]}".replace(" :", ":")
+        yield ""
+        if report.error:
+            yield self._text(report.error)
+            yield from self._next()
+            return
+        summary = ". ".join(part for part in (report.headline, counted(report)) if part)
+        yield f"{self._text(summary)}{'' if summary.endswith('.') else '.'}"
+        yield ""
+        for finding in report.worst_first:
+            yield from self._finding(finding)
+        yield from self._list("No verdict", reasons(report))
+        yield from self._list(
+            "Waived",
+            [f"{w.finding.trap} ({w.finding.subject}), until {w.expires}: {w.reason}" for w in report.waived],
+        )
+        yield from self._list("Looked at", report.looked)
+        for section in report.sections:
+            yield from self._section(section)
+        yield from self._groups()
+        yield from self._list("Notes", report.notes)
+        yield from self._next()
+
+    def _finding(self, finding: Finding) -> Iterator[str]:
+        place = "" if finding.place is None else str(finding.place)
+        yield f"### {_MARKS[severity(finding)]} {self._text(title(finding.trap))} ({self._code(finding.trap)})"
+        yield ""
+        rows = [
+            ("subject", finding.subject if finding.subject != place else ""),
+            ("place", place),
+            ("measured", finding.measured),
+            ("expected", finding.expected),
+            ("costs", finding.costs),
+            ("depends", finding.depends),
+            ("fix", finding.repair.prose),
+        ]
+        for name, value in rows:
+            if value:
+                yield f"- **{name}**: {self._text(value)}"
+        block = [*finding.repair.edit.splitlines()]
+        block += [line for command in finding.repair.commands for line in command.splitlines()]
+        if block:
+            yield ""
+            yield from self._block(block)
+        yield ""
+
+    def _section(self, section: Section) -> Iterator[str]:
+        """A table, folded away where it takes ``-v`` to see it in text."""
+        if not section.rows:
+            return
+        if section.verbosity:
+            yield f"<details><summary>{self._text(section.title)}</summary>"
+        else:
+            yield f"**{self._text(section.title)}**" if section.title else ""
+        yield ""
+        with_where = any(where for _, _, where in section.rows)
+        yield "| | | |" if with_where else "| | |"
+        yield "|---|---|---|" if with_where else "|---|---|"
+        for row in section.rows:
+            cells = [self._text(cell) for cell in (row if with_where else row[:2])]
+            yield f"| {' | '.join(cells)} |"
+        yield ""
+        if section.verbosity:
+            yield "</details>"
+            yield ""
+
+    def _groups(self) -> Iterator[str]:
+        by_group: dict[str, list[Check]] = {}
+        for check in self.report.checks:
+            by_group.setdefault(str(check.trap.group), []).append(check)
+        if not by_group:
+            return
+        yield "<details><summary>Checks</summary>"
+        yield ""
+        yield "| group | passed | ran | not made |"
+        yield "|---|---|---|---|"
+        for group, checks in by_group.items():
+            made = [check for check in checks if ran(check)]
+            passed = sum(check.state is State.PASS for check in made)
+            yield f"| {group} | {passed} | {len(made)} | {len(checks) - len(made)} |"
+        yield ""
+        yield "</details>"
+        yield ""
+
+    def _list(self, heading: str, sentences: Sequence[str]) -> Iterator[str]:
+        if sentences:
+            yield f"**{heading}**"
+            yield ""
+            yield from (f"- {self._text(sentence)}" for sentence in sentences)
+            yield ""
+
+    def _next(self) -> Iterator[str]:
+        if self.report.next_command:
+            yield f"Next: {self._code(self.report.next_command)}"
+
+    def _text(self, text: str) -> str:
+        return _SPECIAL.sub(r"\\\1", self.clean(text))
+
+    def _code(self, text: str) -> str:
+        """Inline code, between more backticks than it holds in a row."""
+        shown = self.literal(text)
+        ticks = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+        space = " " if shown.startswith("`") or shown.endswith("`") else ""
+        return f"{ticks}{space}{shown}{space}{ticks}"
+
+    def _block(self, lines: Sequence[str]) -> Iterator[str]:
+        shown = [self.literal(line) for line in lines]
+        fence = "`" * max(3, 1 + max((len(run) for line in shown for run in re.findall("`+", line)), default=0))
+        yield fence
+        yield from shown
+        yield fence

@@ -1,0 +1,150 @@
+"""A report as SARIF 2.1.0, for code scanning: results stand at the line that set the bad value.
+
+Checks are rules, findings are results, waived findings are suppressed results; what could not be told is a
+notification of the run. The whole of the report stays in the properties that a reader of the format may ignore.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from urllib.parse import quote
+
+from cpersona_cli import __version__
+from cpersona_cli.install.model import Place
+from cpersona_cli.report.exits import Exit
+from cpersona_cli.report.layout import Style
+from cpersona_cli.report.model import Report
+from cpersona_cli.report.wording import cleaner, copied, counted, reasons, severity, title, traps
+from cpersona_cli.traps.model import Finding, Severity
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+_LEVELS = {Severity.FAULT: "error", Severity.WARNING: "warning", Severity.HINT: "note"}
+
+Object = Mapping[str, object]
+
+
+def render(report: Report, style: Style) -> str:
+    """The log with its one run, in ASCII."""
+    return json.dumps(_Sarif(report, style).log(), indent=2) + "\n"
+
+
+class _Sarif:
+    def __init__(self, report: Report, style: Style) -> None:
+        self.report, self.root = report, style.root
+        self.clean, self.literal = cleaner(report), copied(report)
+        used = [finding.trap for finding in report.worst_first]
+        used += [waived.finding.trap for waived in report.waived]
+        self.rules = list(dict.fromkeys([*(check.trap.id for check in report.checks), *used]))
+        self.traps = {**traps(), **{check.trap.id: check.trap for check in report.checks}}
+
+    def log(self) -> Object:
+        report = self.report
+        driver = {
+            "name": "cpersona-cli",
+            "version": __version__,
+            "rules": [self._rule(name) for name in self.rules],
+        }
+        run = {
+            "tool": {"driver": driver},
+            "invocations": [self._invocation()],
+            "results": [*(self._result(f) for f in report.worst_first), *self._suppressed()],
+            "columnKind": "unicodeCodePoints",
+            "properties": {
+                "command": report.command,
+                "verdict": str(report.verdict),
+                "summary": self.clean(counted(report)),
+                "checksRun": report.ran,
+                "checksSkipped": report.skipped,
+            },
+        }
+        return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+    def _rule(self, name: str) -> Object:
+        trap = self.traps.get(name)
+        described: dict[str, object] = {
+            "id": name,
+            "name": "".join(part.title() for part in name.replace(".", "-").split("-")),
+            "shortDescription": {"text": title(name) if trap is None else trap.title},
+        }
+        if trap is not None:
+            described["fullDescription"] = {"text": f"Costs: {trap.costs}"}
+            described["help"] = {"text": f"Expected: {trap.expected}\nRepair: {trap.repair}\nSource: {trap.source}"}
+            described["defaultConfiguration"] = {"level": _LEVELS[trap.severity]}
+            described["properties"] = {"tags": [str(trap.group)]}
+        return described
+
+    def _result(self, finding: Finding) -> dict[str, object]:
+        return {
+            "ruleId": finding.trap,
+            "ruleIndex": self.rules.index(finding.trap),
+            "level": _LEVELS[severity(finding)],
+            "message": {"text": "\n".join(self._message(finding))},
+            "locations": [self._location(finding)],
+            "partialFingerprints": {"cpersonaCli/v1": finding.fingerprint},
+        }
+
+    def _message(self, finding: Finding) -> Iterator[str]:
+        rows = [
+            ("", finding.measured),
+            ("expected", finding.expected),
+            ("costs", finding.costs),
+            ("depends", finding.depends),
+            ("fix", finding.repair.prose),
+        ]
+        for name, value in rows:
+            if value:
+                yield self.clean(f"{name}: {value}" if name else value)
+        yield from (self.literal(line) for line in finding.repair.edit.splitlines())
+        yield from (self.literal(line) for command in finding.repair.commands for line in command.splitlines())
+
+    def _location(self, finding: Finding) -> Object:
+        location: dict[str, object] = {
+            "logicalLocations": [{"fullyQualifiedName": self.clean(finding.subject or "cpersona")}]
+        }
+        place = finding.place
+        if place is not None and place.file is not None:
+            location["physicalLocation"] = self._physical(place, place.file)
+        return location
+
+    def _physical(self, place: Place, file: PurePath) -> Object:
+        physical: dict[str, object] = {"artifactLocation": {"uri": self._uri(file)}}
+        if place.line:
+            column = {"startColumn": place.column} if place.column else {}
+            physical["region"] = {"startLine": place.line, **column}
+        return physical
+
+    def _uri(self, file: PurePath) -> str:
+        """Relative to the checkout where the file lies in it, as code scanning wants it; else absolute."""
+        if self.root:
+            try:
+                return quote(self.literal(file.relative_to(self.root).as_posix()))
+            except ValueError:
+                pass
+        shown = self.literal(file.as_posix())
+        if not file.is_absolute():
+            return quote(shown)
+        return f"file://{'' if shown.startswith('/') else '/'}{quote(shown, safe='/:')}"
+
+    def _suppressed(self) -> Iterator[Object]:
+        for one in self.report.waived:
+            why = self.clean(f"{one.reason} (until {one.expires})")
+            yield {
+                **self._result(one.finding),
+                "suppressions": [{"kind": "external", "status": "accepted", "justification": why}],
+            }
+
+    def _invocation(self) -> Object:
+        report = self.report
+        code = report.exit_code
+        told = [report.error] if report.error else reasons(report)
+        return {
+            "executionSuccessful": not report.error and code in {Exit.OK, Exit.NEGATIVE, Exit.NO_VERDICT},
+            "exitCode": int(code),
+            "toolExecutionNotifications": [
+                {"level": "error" if report.error else "warning", "message": {"text": self.clean(text)}}
+                for text in told
+            ],
+        }
