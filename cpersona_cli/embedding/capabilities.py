@@ -35,7 +35,7 @@ class Stated:
 
 async def capabilities(endpoint: Endpoint) -> Stated:
     """Ask the backend of ``endpoint`` what it is. Never raises but for cancellation."""
-    url = _route(endpoint)
+    url = beside(endpoint, "capabilities")
     if url is None:
         why = "mode api has no such question" if endpoint.mode == Mode.API else "the URL does not end in /embed"
         return Stated(why=why)
@@ -52,8 +52,8 @@ class _UnusableError(Exception):
     """The answer is none the server would take; the message says why."""
 
 
-def _route(endpoint: Endpoint) -> str | None:
-    """The address beside the configured one, its query kept; None where the server asks nothing."""
+def beside(endpoint: Endpoint, name: str) -> str | None:
+    """The address of another route of the same server, its query kept; None where CPersona asks for none."""
     if endpoint.mode != Mode.HTTP:
         return None
     try:
@@ -61,11 +61,7 @@ def _route(endpoint: Endpoint) -> str | None:
     except ValueError:
         return None
     path = parts.path.rstrip("/")
-    return (
-        urlunsplit(parts._replace(path=path.removesuffix("embed") + "capabilities"))
-        if path.endswith("/embed")
-        else None
-    )
+    return urlunsplit(parts._replace(path=path.removesuffix("embed") + name)) if path.endswith("/embed") else None
 
 
 async def _body(client: httpx.AsyncClient, url: str) -> object:
