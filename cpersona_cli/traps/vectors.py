@@ -45,7 +45,7 @@ def _mixed(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _blobs_kept(target: Target) -> bool:
+def blobs_kept(target: Target) -> bool:
     """Whether the server stores vectors in its database at all."""
     settings = target.settings
     return (
@@ -57,7 +57,7 @@ def _backlog(facts: Facts) -> Iterator[Finding]:
     reading = readable(facts)
     measured(reading, "unembedded", "counts")
     targets = facts.database.targets
-    if not reading.unembedded or (targets and not any(_blobs_kept(target) for target in targets)):
+    if not reading.unembedded or (targets and not any(blobs_kept(target) for target in targets)):
         return
     total = reading.counts.get("memories", 0)
     embedding = not targets or any(target.settings[_MODE].value in {"http", "api"} for target in targets)
@@ -333,12 +333,6 @@ TRAPS = (
 )
 
 UNCHECKABLE = (
-    Uncheckable(
-        row="D7",
-        title="stored vectors with NaN or not of length one",
-        why="every stored vector must be read and measured",
-        command="cpersona-cli dimension",
-    ),
     Uncheckable(
         row="D8",
         title="an embedding server too old to count tokens",
