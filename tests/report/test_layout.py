@@ -54,3 +54,22 @@ def test_paint() -> None:
     assert Style().paint("x", "red") == "x"
     assert Style(color=True).paint("x", "red") == "\x1b[1;31mx\x1b[0m"
     assert Style(color=True).paint("", "red") == ""
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [
+        ("utf-8", "“a” → … █░"),
+        (None, "“a” → … █░"),
+        ("ascii", '"a" -> ... #-'),
+        ("cp1252", "“a” -> … #-"),
+        ("no-such-encoding", '"a" -> ... #-'),
+    ],
+)
+def test_own_characters_are_put_plainly_where_a_stream_has_none(encoding: str | None, shown: str) -> None:
+    assert spelled("“a” → … █░", encoding) == shown
+
+
+def test_foreign_characters_are_left_to_the_stream() -> None:
+    assert spelled("記憶 “a”", "ascii") == '記憶 "a"'
+    assert spelled("plain", "ascii") == "plain"

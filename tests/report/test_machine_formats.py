@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 
+import jsonschema
 import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped
 from support.reports import ALL, FAILING, HOME, NOTHING, PASSING, SECRET, URL_MISSING, USAGE
@@ -218,3 +219,117 @@ def test_sarif_tells_how_the_run_ended(report: Report, ran: bool) -> None:
     told = " ".join(note["message"]["text"] for note in invocation["toolExecutionNotifications"])
     for reason in (*report.unsettled, report.error):
         assert reason.replace(HOME, "~") in told
+
+
+def text_of(extra: dict[str, object] | None = None) -> dict[str, object]:
+    return {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}, **(extra or {})}}
+
+
+def closed(properties: dict[str, object], *required: str) -> dict[str, object]:
+    return {"type": "object", "additionalProperties": False, "required": list(required), "properties": properties}
+
+
+_LEVEL = {"enum": ["none", "note", "warning", "error"]}
+_LOCATION = closed(
+    {
+        "logicalLocations": {"type": "array", "items": closed({"fullyQualifiedName": {"type": "string"}})},
+        "physicalLocation": closed(
+            {
+                "artifactLocation": closed({"uri": {"type": "string", "format": "uri-reference"}}, "uri"),
+                "region": closed({"startLine": {"minimum": 1}, "startColumn": {"minimum": 1}}, "startLine"),
+            }
+        ),
+    }
+)
+#: The part of the standard (sections 3.13 to 3.58) that is used, closed: a field beyond it has to be looked up first.
+SARIF_PART = closed(
+    {
+        "$schema": {"const": sarif.SCHEMA},
+        "version": {"const": "2.1.0"},
+        "runs": {
+            "type": "array",
+            "minItems": 1,
+            "items": closed(
+                {
+                    "tool": closed(
+                        {
+                            "driver": closed(
+                                {
+                                    "name": {"type": "string"},
+                                    "version": {"type": "string"},
+                                    "rules": {
+                                        "type": "array",
+                                        "uniqueItems": True,
+                                        "items": closed(
+                                            {
+                                                "id": {"type": "string"},
+                                                "name": {"type": "string"},
+                                                "shortDescription": text_of(),
+                                                "fullDescription": text_of(),
+                                                "help": text_of(),
+                                                "defaultConfiguration": closed({"level": _LEVEL}),
+                                                "properties": {"type": "object"},
+                                            },
+                                            "id",
+                                        ),
+                                    },
+                                },
+                                "name",
+                            )
+                        },
+                        "driver",
+                    ),
+                    "invocations": {
+                        "type": "array",
+                        "items": closed(
+                            {
+                                "executionSuccessful": {"type": "boolean"},
+                                "exitCode": {"type": "integer"},
+                                "toolExecutionNotifications": {
+                                    "type": "array",
+                                    "items": closed({"level": _LEVEL, "message": text_of()}, "message"),
+                                },
+                            },
+                            "executionSuccessful",
+                        ),
+                    },
+                    "results": {
+                        "type": "array",
+                        "items": closed(
+                            {
+                                "ruleId": {"type": "string"},
+                                "ruleIndex": {"type": "integer", "minimum": 0},
+                                "level": _LEVEL,
+                                "message": text_of(),
+                                "locations": {"type": "array", "items": _LOCATION},
+                                "partialFingerprints": {"additionalProperties": {"type": "string"}},
+                                "suppressions": {
+                                    "type": "array",
+                                    "items": closed(
+                                        {
+                                            "kind": {"enum": ["inSource", "external"]},
+                                            "status": {"enum": ["accepted", "underReview", "rejected"]},
+                                            "justification": {"type": "string"},
+                                        },
+                                        "kind",
+                                    ),
+                                },
+                            },
+                            "message",
+                        ),
+                    },
+                    "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+                    "properties": {"type": "object"},
+                },
+                "tool",
+            ),
+        },
+    },
+    "version",
+    "runs",
+)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_sarif_keeps_to_the_standard(name: str) -> None:
+    jsonschema.validate(json.loads(sarif.render(ALL[name], ROOT)), SARIF_PART, jsonschema.Draft202012Validator)
