@@ -12,6 +12,9 @@ _GLUE = "\x00"
 _QUOTED = re.compile(r'`[^`]+`|"[^"]+"|“[^”]+”')
 _BREAK = re.compile(r" +")
 
+#: Characters of this tool's own, and what stands for them where a stream cannot carry them.
+_PLAIN = {"█": "#", "▒": "+", "░": "-", "▁": "_", "“": '"', "”": '"', "’": "'", "…": "...", "→": "->", "—": "-"}
+
 _CODES = {"bold": "1", "dim": "2", "red": "1;31", "green": "1;32", "yellow": "1;33", "blue": "1;36"}
 
 
@@ -81,3 +84,21 @@ def flow(items: Iterable[str], width: int, gap: int = 4) -> list[str]:
         else:
             lines.append(item)
     return lines
+
+
+def spelled(text: str, encoding: str | None) -> str:
+    """``text`` with this tool's own characters put plainly where ``encoding`` has none for them."""
+    if text.isascii():
+        return text
+    lacking = [char for char in _PLAIN if char in text and not _carries(encoding, char)]
+    for char in lacking:
+        text = text.replace(char, _PLAIN[char])
+    return text
+
+
+def _carries(encoding: str | None, char: str) -> bool:
+    try:
+        char.encode(encoding or "utf-8")
+    except (LookupError, UnicodeError):
+        return False
+    return True

@@ -15,7 +15,7 @@ from typing import Literal, TextIO
 from cpersona_cli.record import record, replace
 from cpersona_cli.report import json, text
 from cpersona_cli.report.exits import Exit
-from cpersona_cli.report.layout import Style
+from cpersona_cli.report.layout import Style, spelled
 from cpersona_cli.report.model import Report
 from cpersona_cli.text import nearest, safe
 
@@ -154,6 +154,8 @@ def emit(report: Report, output: Output, *, env: Mapping[str, str] | None = None
             say(f"cpersona-cli: {failure}")
     stream = sys.stderr if report.error and output.format == "text" else sys.stdout
     rendered = FORMATS[output.format](report, style(output, stream, environment))
+    if output.format == "text":
+        rendered = spelled(rendered, getattr(stream, "encoding", None))
     problem = _write(stream, rendered)
     if output.format == "github":
         _summarize(report, environment.get("GITHUB_STEP_SUMMARY", ""))

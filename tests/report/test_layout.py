@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cpersona_cli.report.layout import Style, columns, flow, pad, wrap
+from cpersona_cli.report.layout import Style, columns, flow, pad, spelled, wrap
 
 
 @pytest.mark.parametrize(
