@@ -106,9 +106,10 @@ class Located:
 class Live:
     """What answered. ``dim`` is set only when two calls agreed on it; a failed call is never a width.
 
-    ``label`` names whose endpoint it is. ``model`` is the name it states, ``stated`` are widths that somebody claims
-    ((who, dimensions): a reply, a setting); they are shown, never believed. ``recorded`` tells whether CPersona would
-    take the same call for a success.
+    ``label`` names whose endpoint it is. ``model`` is the name it states, ``asked`` the one that calls ask for (mode
+    api), ``configured`` the one in the settings. ``stated`` are widths that somebody claims ((who, dimensions): a
+    server, a setting); they are shown, never believed. ``recorded`` tells whether CPersona would take the same call
+    for a success, and ``error`` what it would record otherwise.
     """
 
     label: str
@@ -118,9 +119,12 @@ class Live:
     sentence: str = ""
     dim: int | None = None
     model: str = ""
+    asked: str = ""
+    configured: str = ""
     fingerprint: str = ""
     stated: tuple[tuple[str, int], ...] = ()
     recorded: bool = True
+    error: str = ""
     calls: int = 0
 
     @property
