@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import math
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cpersona_cli.rebuild.chance import sign_test, wilson
+from cpersona_cli.rebuild.pool import Pool
+
+
+def blob(*values: float) -> bytes:
+    return struct.pack(f"<{len(values)}f", *values)
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 40),
+    st.integers(1, 30),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([1e-6, 0.03, 1.0, 300.0]),
+)
+def test_scores_are_the_dot_products(dim: int, count: int, seed: int, scale: float) -> None:
+    numbers = np.random.default_rng(seed)
+    pool = (numbers.standard_normal((count, dim)) * scale).astype("<f4")
+    query = (numbers.standard_normal(dim) / scale).astype("<f4")
+    scores = Pool([row.tobytes() for row in pool]).scores(query.tobytes())
+    exact = pool.astype(float) @ query.astype(float)
+    lengths = np.linalg.norm(pool.astype(float), axis=1) * np.linalg.norm(query.astype(float))
+    assert np.all(np.abs(np.array(scores) - exact) <= 5e-7 * lengths + 1e-12)
+
+
+def test_the_widest_vectors_do_not_overflow() -> None:
+    wide = blob(*[1.0] * 16383)
+    narrow = blob(*[-1.0] * 16383)
+    assert Pool([wide, narrow]).scores(wide) == pytest.approx([16383, -16383])
+    with pytest.raises(ValueError, match="too many"):
+        Pool([blob(*[1.0] * 16384)])
+
+
+def test_a_vector_of_zeros_has_no_score() -> None:
+    assert Pool([blob(0, 0), blob(3, 4)]).scores(blob(1, 0)) == pytest.approx([0, 3])
+    assert Pool([blob(3, 4)]).scores(blob(0, 0)) == [0]
+
+
+def test_an_empty_pool_has_no_scores() -> None:
+    assert Pool([]).scores(b"") == []
+
+
+@pytest.mark.parametrize("vectors", [[blob(1), blob(1, 2)], [blob(math.nan, 1)], [blob(1, math.inf)], [b"abc"]])
+def test_what_cannot_be_compared(vectors: list[bytes]) -> None:
+    with pytest.raises(ValueError, match="vector"):
+        Pool(vectors)
+
+
+def test_a_query_of_another_width() -> None:
+    with pytest.raises(ValueError, match="a query of 1 dimensions for vectors of 2"):
+        Pool([blob(1, 2)]).scores(blob(1))
+
+
+def test_intervals_and_chances_of_the_tables() -> None:
+    """Values as printed in textbooks and by statistics packages."""
+    assert wilson(0, 0) == (0, 1)
+    assert wilson(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert wilson(0, 20) == pytest.approx((0.0, 0.1611), abs=1e-4)
+    assert wilson(20, 20) == pytest.approx((0.8389, 1.0), abs=1e-4)
+    assert sign_test(9, 1) == pytest.approx(22 / 1024)
+    assert sign_test(5, 5) == 1
+    assert sign_test(0, 0) == 1
+    assert sign_test(700, 300) < 1e-30
+    assert sign_test(505, 495) == pytest.approx(0.7759, abs=1e-3)
+    assert sign_test(520, 479) == pytest.approx(sign_test(520, 480), abs=0.02)
