@@ -13,7 +13,7 @@ from cpersona_cli.record import replace
 from cpersona_cli.store.model import Form, Kind
 from cpersona_cli.text import plural, safe
 from cpersona_cli.traps import live, vectors
-from cpersona_cli.traps.model import Detect, Facts, Finding, Judged, Needs, Repair, Severity, Trap
+from cpersona_cli.traps.model import Detect, Facts, Finding, Judged, Needs, Repair, Severity, SkipError, Trap
 from cpersona_cli.traps.vectors_stored import NOUNS, misshapen, reembed, rows_of, unreadable
 from cpersona_cli.traps.vectors_stored import TRAPS as STORED
 
@@ -22,7 +22,6 @@ TABLES: Mapping[Kind, str] = {Kind.MEMORY: "memories", Kind.EPISODE: "episodes"}
 #: States that are a fault by themselves, whatever else was found.
 BAD = frozenset({State.UNREADABLE, State.CHANGED, State.MIXED, State.SWAPPED})
 
-_SILENT = frozenset({"", "nothing"})
 _AGENTS = 5
 _BREAKS = 3
 
@@ -59,10 +58,10 @@ def nulled(fit: Fit) -> int:
 
 def _costs(fit: Fit, *, width: bool) -> str:
     parts = [lost(fit) or "vectors that do not belong together are compared as if they did"]
-    if fit.advisory in _SILENT:
+    if not fit.advisory or fit.advisory.startswith("nothing"):
         parts.append("the server says nothing about it")
     else:
-        parts.append(f"the server says: {safe(fit.advisory)}")
+        parts.append(f"the server tells its agent {safe(fit.advisory)}")
     if width and (rows := nulled(fit)) and fit.expected_dim is not None:
         parts.append(f"check_health(fix=true) would set {plural(rows, 'vector')} to NULL")
     return "; ".join(parts)
@@ -81,13 +80,29 @@ def _by_width(fit: Fit, widths: Sequence[int]) -> str:
     return ", ".join(parts)
 
 
+def _need_width(fit: Fit) -> None:
+    """Raises ``SkipError`` where the endpoint told no width."""
+    if fit.expected_dim is None and fit.state is not State.EMPTY:
+        raise SkipError("the endpoint’s width was not measured")
+
+
+def _need_model(fit: Fit) -> None:
+    """Raises ``SkipError`` where nothing tells the model behind the stored vectors."""
+    if fit.state is State.CHANGED:
+        raise SkipError("no vector is of the endpoint’s width")
+    if fit.state is not State.EMPTY and fit.basis not in {Basis.VECTORS, Basis.LABEL}:
+        raise SkipError("no stored vector was compared with a new one")
+
+
 def _changed(facts: Facts) -> Iterator[Finding]:
     judged, fit = facts.judged, facts.judged.fit
+    _need_width(fit)
     if fit.state is State.CHANGED:
         stored = _by_width(fit, list(fit.census.widths()))
         yield _finding(
             judged,
             measured=f"{_endpoint(fit)} makes {fit.expected_dim} dimensions, and stored are {stored}",
+            expected="stored vectors as wide as the endpoint’s",
             costs=_costs(fit, width=True),
             repair=reembed(facts, "put the earlier model back, or re-embed everything with this one"),
         )
@@ -107,6 +122,7 @@ def _mixed(facts: Facts) -> Iterator[Finding]:
     yield _finding(
         judged,
         measured=f"{measured}{_when(fit, 'width')}",
+        expected=f"{fit.expected_dim or 'one width'} for every vector",
         costs=_costs(fit, width=True),
         repair=reembed(facts, f"{fallback}re-embed the rows of another width", "--only", "mismatched"),
     )
@@ -115,6 +131,7 @@ def _mixed(facts: Facts) -> Iterator[Finding]:
 def _foreign(facts: Facts) -> Iterator[Finding]:
     """Vectors of the right width that are another model's, beside others that fit."""
     judged, fit = facts.judged, facts.judged.fit
+    _need_model(fit)
     if fit.state is State.SWAPPED or not any(fit.foreign.values()):
         return
     rows = rows_of((TABLES[kind], count) for kind, count in fit.foreign.items() if count)
@@ -132,6 +149,7 @@ def _foreign(facts: Facts) -> Iterator[Finding]:
 
 def _swapped(facts: Facts) -> Iterator[Finding]:
     judged, fit = facts.judged, facts.judged.fit
+    _need_model(fit)
     if fit.state is not State.SWAPPED:
         return
     if fit.median is not None:
@@ -141,6 +159,7 @@ def _swapped(facts: Facts) -> Iterator[Finding]:
     yield _finding(
         judged,
         measured=f"the width fits ({fit.stored_dim}), the model does not: {how}",
+        expected="the model that questions are embedded with made the stored vectors too",
         costs=f"the server calls this healthy; {_costs(fit, width=False)}",
         repair=reembed(facts, "put the earlier model back, or re-embed everything with this one"),
         evidence=_cosines(fit),
@@ -149,6 +168,7 @@ def _swapped(facts: Facts) -> Iterator[Finding]:
 
 def _drifted(facts: Facts) -> Iterator[Finding]:
     judged, fit = facts.judged, facts.judged.fit
+    _need_model(fit)
     if fit.state is not State.DRIFTED:
         return
     bad = fit.median is not None and fit.thresholds is not None and fit.median < fit.thresholds.other
@@ -208,7 +228,7 @@ def _backlog(facts: Facts) -> Iterator[Finding]:
     yield _finding(
         judged,
         severity=Severity.FAULT if 2 * empty > total else Severity.WARNING,
-        measured=f"{rows_of((g.table, g.rows) for g in groups)} of {total:,} have no vector{without}",
+        measured=f"{rows_of((g.table, g.rows) for g in groups)} without a vector, of {total:,} in all{without}",
         repair=reembed(facts, "make sure that the endpoint answers, then fill them in", "--only", "missing"),
     )
 
@@ -232,6 +252,7 @@ def _empty(facts: Facts) -> Iterator[Finding]:
 
 def _misstated(facts: Facts) -> Iterator[Finding]:
     judged, fit = facts.judged, facts.judged.fit
+    _need_width(fit)
     claims = () if fit.live is None else fit.live.misstated
     if claims and fit.live is not None:
         said = ", ".join(f"{safe(who, 80)} says {dim}" for who, dim in claims)
@@ -243,12 +264,22 @@ def _misstated(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _finding(judged: Judged, *, measured: str, repair: Repair, about: str = "", costs: str = "",
-             severity: Severity | None = None, evidence: tuple[tuple[str, str], ...] = ()) -> Finding:  # fmt: skip
+def _finding(
+    judged: Judged,
+    *,
+    measured: str,
+    repair: Repair,
+    about: str = "",
+    expected: str = "",
+    costs: str = "",
+    severity: Severity | None = None,
+    evidence: tuple[tuple[str, str], ...] = (),
+) -> Finding:
     return Finding(
         subject=judged.subject,
         about=about or f"embedding ({judged.label})",
         measured=measured,
+        expected=expected,
         costs=costs,
         severity=severity,
         repair=repair,
@@ -260,11 +291,23 @@ def _when(fit: Fit, what: str) -> str:
     """Where, by time, the writer changed: only breaks of width, or only those of the model."""
     breaks = [one for one in fit.breaks if _of_width(one) == (what == "width")]
     said = [
-        f"{TABLES[one.kind]} up to {_stamp(one.before)} are of one kind, from {_stamp(one.after)} on of another"
+        f"{TABLES[one.kind]} up to {_stamp(one.before)} {_side(one, one.before)}, "
+        f"from {_stamp(one.after)} on {_side(one, one.after)}"
         for one in breaks[:_BREAKS]
     ]
     more = f" and {len(breaks) - _BREAKS} more changes" if len(breaks) > _BREAKS else ""
     return f"; {'; '.join(said)}{more}" if said else ""
+
+
+def _side(one: Break, row: Compared) -> str:
+    """What the rows on one side of a change are."""
+    if _of_width(one):
+        return f"have {row.width}"
+    return {
+        Likeness.SAME: "are the endpoint’s own",
+        Likeness.NEAR: "are near its own",
+        Likeness.OTHER: "are another model’s",
+    }.get(row.likeness, f"are labelled {safe(row.label, 60)}" if row.label else "are not labelled")
 
 
 def _of_width(one: Break) -> bool:
