@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from cpersona_cli.traps.gather import Selection
 
 
+#: The most seconds that a user may ask to wait.
+LONGEST_WAIT = 86_400.0
+
+
 def word(text: str) -> str:
     """A value that says something. An empty one is a variable that was not set, and must not choose everything."""
     if not text.strip(" ,"):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from cpersona_cli.commands.chosen import Chosen, check, named, terminal
 from cpersona_cli.commands.errors import CommandError, UsageError
+from cpersona_cli.commands.options import LONGEST_WAIT
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Measured, Plan, StoredText
 from cpersona_cli.embedding.model import Mode
@@ -33,7 +34,7 @@ from cpersona_cli.traps.model import Facts, Severity
 _NAME = "cpersona-cli probe"
 
 #: The most that options may ask for: seconds, calls, stored texts.
-_LONGEST, _MOST_CALLS, _MOST_SAMPLES = 86_400.0, 100, 1000
+_MOST_CALLS, _MOST_SAMPLES = 100, 1000
 _GATHERING = 20.0
 
 
@@ -99,14 +100,16 @@ def _check(request: Request) -> None:
     if request.role not in {None, "chat", "embedding"}:
         raise UsageError(f"--role takes chat or embedding, not {safe(repr(request.role), 40)}")
     for option, number, most in (
-        ("--wait", request.wait, _LONGEST),
+        ("--wait", request.wait, LONGEST_WAIT),
         ("--count", request.count, _MOST_CALLS),
         ("--sample-from-db", request.samples, _MOST_SAMPLES),
     ):
         if not 0 <= number <= most:
             raise UsageError(f"{option} takes a number from 0 to {most:g}, not {number:g}")
-    if request.timeout is not None and not 0 < request.timeout <= _LONGEST:
-        raise UsageError(f"--timeout takes a number of seconds above 0 and up to {_LONGEST:g}, not {request.timeout:g}")
+    if request.timeout is not None and not 0 < request.timeout <= LONGEST_WAIT:
+        raise UsageError(
+            f"--timeout takes a number of seconds above 0 and up to {LONGEST_WAIT:g}, not {request.timeout:g}"
+        )
     if request.show_text and not request.samples:
         raise UsageError("--show-text goes with --sample-from-db")
 

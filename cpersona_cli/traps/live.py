@@ -79,26 +79,33 @@ def _key(endpoint: Endpoint) -> tuple[object, ...]:
     return endpoint.mode, endpoint.url, endpoint.timeout, way, trust, *api
 
 
-def ask(facts: Facts, end: float) -> tuple[tuple[Subject, ...], tuple[str, ...]]:
+def ask(facts: Facts, end: float, wait: float = 0.0) -> tuple[tuple[Subject, ...], tuple[str, ...]]:
     """Measure every endpoint that can be called at all, until the monotonic time ``end``.
 
+    An endpoint that is loading or not up yet is asked again for up to ``wait`` seconds.
     Returns what was measured, and a sentence for each endpoint that was not done in time. What keeps a call from being
     made is left to the traps about settings, which say it with file and line.
     """
     from cpersona_cli.embedding.configuration import objection  # noqa: PLC0415 - brings the HTTP client along
 
     wanted = [goal for goal in goals(facts) if objection(goal.endpoint) is None]
-    asked, missed = concurrently(lambda goal: _measured(goal, end), wanted, end, late="was not measured in time")
+    asked, missed = concurrently(lambda goal: _measured(goal, end, wait), wanted, end, late="was not measured in time")
     return tuple(asked), tuple(f"the endpoint of {goal.label} {why}" for goal, why in missed)
 
 
-def _measured(goal: Goal, end: float) -> Subject:
+def _measured(goal: Goal, end: float, wait: float) -> Subject:
     from cpersona_cli.embedding.measured import Plan, StoredText  # noqa: PLC0415 - as above
     from cpersona_cli.embedding.probe import probe  # noqa: PLC0415
 
     samples = tuple(StoredText(str(row.id), row.text, row.vector) for row in _stored(goal))
     left = max(0.5, end - time.monotonic() - 1.0)
-    plan = Plan(timeout=min(goal.endpoint.timeout, left), samples=samples, light=True, budget=left / 2)
+    plan = Plan(
+        timeout=min(goal.endpoint.timeout, left),
+        wait=min(wait, left),
+        samples=samples,
+        light=True,
+        budget=left / 2,
+    )
     (measured,) = probe([goal.endpoint], plan)
     return goal.subject(measured)
 
