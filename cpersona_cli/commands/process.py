@@ -57,8 +57,11 @@ def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
     raise TerminatedError
 
 
-def crash(error: BaseException) -> str:
-    """Name the class and the place of a crash. Its message stays unsaid: it may quote what must not leave."""
+def crash(error: BaseException, state: str = "Nothing was changed.") -> str:
+    """Name the class and the place of a crash, and in what ``state`` it leaves things.
+
+    Its message stays unsaid: it may quote what must not leave.
+    """
     from traceback import extract_tb, format_list  # noqa: PLC0415
 
     frames = extract_tb(error.__traceback__)
@@ -68,6 +71,6 @@ def crash(error: BaseException) -> str:
 
         say("".join(format_list(frames)))
     return (
-        f"this is a bug in {NAME} {__version__}: {type(error).__name__}{where}. Nothing was changed. "
+        f"this is a bug in {NAME} {__version__}: {type(error).__name__}{where}. {state} "
         "Please report this line; CPERSONA_CLI_DEBUG=1 shows where it came from"
     )

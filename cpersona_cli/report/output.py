@@ -16,7 +16,7 @@ from cpersona_cli.record import record, replace
 from cpersona_cli.report import json, text
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.layout import Style, spelled
-from cpersona_cli.report.model import Report
+from cpersona_cli.report.model import Report, Section
 from cpersona_cli.text import nearest, safe
 
 Renderer = Callable[[Report, Style], str]
@@ -201,6 +201,12 @@ def _summarize(report: Report, path: str) -> None:
             file.write(FORMATS["markdown"](report, Style()))
     except (OSError, ValueError) as error:
         say(f"cpersona-cli: cannot write the step summary {safe(path)}: {_why(error)}")
+
+
+def show(sections: Sequence[Section], home: str) -> None:
+    """Parts of a report on stderr, before there is one: what somebody is to decide on."""
+    report = Report(command="", sections=sections, home=home, gate=False)
+    _write(sys.stderr, text.render(report, style(Output(), sys.stderr, os.environ)))
 
 
 def _save(report: Report, output: Output, root: str, name: str, path: Path) -> str:
