@@ -98,6 +98,6 @@ def _compared(judgement: Judgement) -> str:
     split = f"{judgement.ahead} find their memory at a better place than before, {judgement.behind} at a worse one"
     if judgement.verdict is Verdict.UNKNOWN or judgement.chance is None:
         return f"too few searches to compare: {split}"
-    word = f"{judgement.verdict} on your memories, searched by words of their own"
-    luck = ", as far as this sample can tell" if judgement.verdict is Verdict.SAME else ""
-    return f"{word}{luck}: {split} (p = {judgement.chance:.2g})"
+    same = judgement.verdict is Verdict.SAME
+    word = "the same, as far as this sample can tell," if same else str(judgement.verdict)
+    return f"{word} on your memories, searched by words of their own: {split} (p = {judgement.chance:.2g})"

@@ -24,7 +24,7 @@ from cpersona_cli.store.model import Kind
 NAMES = ["Mira", "Jonas", "Ada", "Omar", "Lena", "Pavel", "Sofia", "Hugo", "Ines", "Tomas", "Aiko", "Noor"]
 THINGS = ["lamp", "ladder", "kettle", "compass", "anchor", "violin", "parser", "ledger", "orchard", "invoice"]
 TEXTS = [
-    f"{one} keeps the {left} number {number} in the cellar, and the {right} of {other} stands behind shed {number * 7}."
+    f"{one} keeps the {left} number {number} in the cellar, and the {right} of {other} stands behind {number * 7}."
     for number, (one, other, left, right) in enumerate(
         (one, other, THINGS[n % 10], THINGS[(n * 3 + 1) % 10])
         for n, (one, other) in enumerate((a, b) for a in NAMES for b in NAMES if a != b)
@@ -71,7 +71,9 @@ def test_better_worse_and_the_same() -> None:
     assert there.new.low < there.new.first / 132 < there.new.high
     assert any(line.startswith("better on your memories") for line in there.sentences)
     assert any(line.startswith("worse on your memories") for line in back.sentences)
-    assert any(line.startswith("the same on your memories") for line in stays.sentences)
+    assert any(
+        line.startswith("the same, as far as this sample can tell, on your memories") for line in stays.sentences
+    )
 
 
 def test_figures_are_those_of_a_plain_computation() -> None:
