@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from cpersona_cli.commands.process import TerminatedError
+from cpersona_cli.commands.signals import patient
+from cpersona_cli.report.exits import Exit
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "error"),
+    [
+        (signal.SIGINT, Exit.INTERRUPTED, KeyboardInterrupt),
+        (signal.SIGTERM, Exit.TERMINATED, TerminatedError),
+    ],
+)
+def test_the_first_signal_is_a_wish_and_the_second_an_order(
+    number: signal.Signals, code: Exit, error: type[BaseException]
+) -> None:
+    heard: list[bool] = []
+    before = signal.getsignal(number)
+    with patient(lambda: heard.append(True)) as patience:
+        assert not patience.stop.asked
+        signal.raise_signal(number)
+        assert (patience.stop.asked, patience.code, heard) == (True, code, [True])
+        with pytest.raises(error):
+            signal.raise_signal(number)
+    assert signal.getsignal(number) is before
+    assert heard == [True]
+
+
+def test_elsewhere_than_in_the_main_thread_signals_are_left_alone() -> None:
+    asked: list[bool] = []
+
+    def run() -> None:
+        with patient(lambda: None) as patience:
+            asked.append(patience.stop.asked)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(10)
+    assert asked == [False]
