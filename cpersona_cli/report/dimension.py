@@ -88,21 +88,18 @@ def _rows(judged: Judged, left_out: str) -> Iterator[Row]:
         rows = rows_of((TABLES[kind], count) for kind, count in fit.census.blank.items() if count)
         yield "blank", f"{rows} without a text, which never {'get' if blank > 1 else 'gets'} a vector", ""
     if fit.advisory:
-        yield "advisory", f"what the server will tell its agent: {safe(fit.advisory)}", ""
+        yield "advisory", f"the server will tell its agent {safe(fit.advisory)}", ""
     if fit.past is not None:
         holds = "and still so" if fit.past.holds else "and no longer so"
-        yield (
-            "past",
-            f"re-embedded {minute(fit.past.finished)}: {fit.past.rows:,} vectors of {fit.past.dim}, {holds}",
-            "",
-        )
+        made = f"{fit.past.rows:,} vectors of {fit.past.dim} dimensions"
+        yield "past", f"re-embedded {minute(fit.past.finished)}: {made}, {holds}", ""
     missed = dict.fromkeys((*fit.unmeasured, *fit.census.unmeasured))
     if missed:
         yield "not measured", ", ".join(safe(name, 120) for name in missed), ""
 
 
 def _sample(fit: Fit, left_out: str) -> str:
-    if not fit.compared:
+    if not fit.texts_sent:
         return f"no stored text was embedded again{f': {left_out}' if left_out else ''}"
     counts = {likeness: sum(row.likeness is likeness for row in fit.compared) for likeness in Likeness}
     words = {
@@ -214,7 +211,9 @@ def _over_time(fit: Fit) -> Iterator[Section]:
 
 
 def _sampled(fit: Fit) -> Iterator[Section]:
-    """Every compared row as a mark, oldest first; shown without ``-v`` where not all are the same."""
+    """Every row looked at as a mark, oldest first; shown without ``-v`` where not all are the same."""
+    if not fit.judged:
+        return
     rows: list[tuple[str, str]] = []
     ends: tuple[str, str] = ("", "")
     for kind in Kind:
@@ -222,8 +221,6 @@ def _sampled(fit: Fit) -> Iterator[Section]:
         if own:
             rows.append((TABLES[kind], "".join(_MARK[row.likeness] for row in own)))
             ends = ends if any(ends) else (_day(own[0].created), _day(own[-1].created))
-    if not rows:
-        return
     plain = all(row.likeness in {Likeness.SAME, Likeness.UNJUDGED} for row in fit.compared)
     strip = Strip(rows=rows, marks=_MARKS, ends=ends if len(rows) == 1 else ("oldest", "newest"))
     yield Section(

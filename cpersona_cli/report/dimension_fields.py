@@ -160,7 +160,7 @@ def _compared(fit: Fit, left_out: str) -> Mapping[str, object]:
         "median": fit.median,
         "lowest": fit.lowest,
         "unjudged_because": why,
-        "not_made_because": "" if fit.compared else left_out,
+        "not_made_because": "" if fit.texts_sent else left_out,
         "overlooked_at_most": fit.overlooked,
         "different": [_row(row) for row in fit.compared if row.likeness in {Likeness.OTHER, Likeness.NEAR}],
     }
