@@ -52,6 +52,17 @@ class Table:
         return " " * (size - columns(text)) + text if number in self.numbers else pad(text, size)
 
 
+@record
+class Copied:
+    """Lines to be copied: an edit, a command. They are never broken."""
+
+    text: Sequence[str]
+
+    def lines(self, width: int) -> Iterator[str]:  # noqa: ARG002 - of a figure
+        for part in self.text:
+            yield from (f"    {line}" for line in part.splitlines())
+
+
 @record(kw_only=True)
 class Spans:
     """For each name the stretch of time between two stamps, all on one scale; names without times are left out."""
