@@ -94,15 +94,13 @@ def walk(store: Store, known: Known, select: Selector, found: Tally, *, again: b
             ids = [row.id for row in page]
             staged, refused = known.staged_digests(kind, ids), known.refused_digests(kind, ids)
             for row in page:
-                text = digest(row.text)
-                left_out = "" if staged.get(row.id) == text else select(row)
-                reason = reasons.get((kind, row.id), "")
-                if left_out:
-                    found.blank(left_out)
-                elif staged.get(row.id) == text:
+                text, reason = digest(row.text), reasons.get((kind, row.id), "")
+                if staged.get(row.id) == text:
                     found.staged += 1
                 elif refused.get(row.id) == text and (not again or reason in {BLANK, TOO_LONG}):
                     found.refused[reason] = found.refused.get(reason, 0) + 1
+                elif left_out := select(row):
+                    found.blank(left_out)
                 else:
                     found.pending += 1
                     found.changed += row.id in staged or row.id in refused
@@ -131,11 +129,11 @@ def holding(store: Store, known: Known) -> int:
     return found
 
 
-def in_sample(store: Store, sample: Sequence[Staged]) -> list[tuple[Staged, str]]:
-    """Staged rows with the text they have now; rows that are gone or changed are left out."""
+def in_sample(store: Store, sample: Sequence[Staged]) -> list[tuple[Staged, Row]]:
+    """Staged rows as they stand in the database now; rows that are gone, or whose text changed, are left out."""
     found = []
     for entry in sample:
-        row = next(iter(store.rows(entry.kind, after=entry.id - 1)), None)
+        row = next(iter(store.rows(entry.kind, after=entry.id - 1, vectors=True)), None)
         if row is not None and row.id == entry.id and digest(row.text) == entry.digest:
-            found.append((entry, row.text))
+            found.append((entry, row))
     return found
