@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from cpersona_cli import app
 from cpersona_cli.commands import options
 from cpersona_cli.commands.errors import CommandError
 from cpersona_cli.commands.options import Job
+from cpersona_cli.commands.overview import QUESTIONS
 from cpersona_cli.commands.process import TerminatedError
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.model import Report
@@ -66,6 +68,27 @@ def test_the_help_names_every_format(capsys: pytest.CaptureFixture[str]) -> None
     assert f"--format {'|'.join(FORMATS)}" in capsys.readouterr().out
 
 
+def test_alone_it_says_what_it_found_and_where_to_begin(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert app.main([]) == 0
+    assert "no registration of CPersona was found in the files of" in capsys.readouterr().out
+    entry = {"command": "uvx", "args": ["cpersona"], "env": {"CPERSONA_DB_PATH": str(tmp_path / "memory.db")}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"cpersona": entry}}), encoding="utf-8")
+    monkeypatch.setenv("CPERSONA_CLI_FORMAT", "json")
+    assert app.main([]) == 0
+    said = document(capsys.readouterr().out)
+    assert [found["name"] for found in said["registrations"]] == ["cpersona"]
+    assert said["next_command"] == "cpersona-cli doctor"
+
+
+def test_every_command_answers_a_question() -> None:
+    assert {name for name, _ in QUESTIONS} >= set(COMMANDS)
+    assert {name for name, _ in QUESTIONS} <= {*COMMANDS, *PLANNED}
+
+
 @pytest.mark.parametrize("word", PLANNED)
 def test_a_word_of_a_coming_release(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.main([word, "--json"]) == 2
@@ -75,10 +98,9 @@ def test_a_word_of_a_coming_release(word: str, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        ([], "say what to do: doctor or probe or traps"),
-        ([""], "say what to do: doctor or probe or traps"),
+        ([""], f"say what to do: {' or '.join(COMMANDS)}"),
         (["docter"], "no such command: docter; did you mean doctor?"),
-        (["serve"], "no such command: serve; there are doctor, probe, traps"),
+        (["serve"], f"no such command: serve; there are {', '.join(COMMANDS)}"),
         (["a\x1b\udcff"], r"no such command: a\x1b\udcff"),
         (["--vers"], "no such option"),
     ],
@@ -161,6 +183,7 @@ WAITING = """
 import sys, time
 from cpersona_cli import app
 from cpersona_cli.commands.options import Job
+from cpersona_cli.commands.overview import QUESTIONS
 from cpersona_cli.report.output import Output
 
 def run():
@@ -202,6 +225,7 @@ SLOW_READER = """
 import os, sys, time
 from cpersona_cli import app
 from cpersona_cli.commands.options import Job
+from cpersona_cli.commands.overview import QUESTIONS
 from cpersona_cli.report.model import Report
 from cpersona_cli.report.output import Output
 
@@ -228,6 +252,7 @@ STUBBORN = """
 import signal, sys, time
 from cpersona_cli import app
 from cpersona_cli.commands.options import Job
+from cpersona_cli.commands.overview import QUESTIONS
 from cpersona_cli.report import output
 
 def run():
