@@ -24,12 +24,17 @@ Measure: TypeAlias = Callable[..., contextlib.AbstractContextManager[None]]
 
 @dataclass(slots=True)
 class Census:
-    """What was found: fields of a ``Reading`` by name, and the state if it is not ``ok``."""
+    """What was found: fields of a ``Reading`` by name, and the state if it is not ``ok``.
+
+    ``present`` are the names of all objects, ``columns`` those of the main tables.
+    """
 
     state: State = State.OK
     detail: str = ""
     values: dict[str, object] = field(default_factory=dict)
     unmeasured: list[str] = field(default_factory=list)
+    present: frozenset[str] = frozenset()
+    columns: Columns = field(default_factory=dict)
 
 
 def count(connection: sqlite3.Connection, deadline: float, census: Census) -> None:
@@ -50,12 +55,13 @@ def count(connection: sqlite3.Connection, deadline: float, census: Census) -> No
         census.state, census.detail = State.EMPTY, "a database without any table"
         return
     columns = {name: _columns(connection, name) for name in ("memories", "episodes", "profiles", "schema_version")}
+    census.present, census.columns = frozenset(present), columns
     own = columns["memories"] >= known.OWN_COLUMNS
     if not own and not _lost_its_memories(columns):
         some = ", ".join(sorted(tables)[:6]) + (" ..." if len(tables) > 6 else "")
         census.state, census.detail = State.FOREIGN, f"the database of another program; its tables are {some}"
         return
-    measure = _measurer(census)
+    measure = measurer(census)
     _schema(connection, census.values, measure, present, columns)
     with measure("counts"):
         counts: dict[str, int] = {}
@@ -66,7 +72,7 @@ def count(connection: sqlite3.Connection, deadline: float, census: Census) -> No
         _owners(connection, census.values, measure, columns)
         _vectors(connection, census.values, measure, columns["memories"])
         _texts(connection, census.values, measure)
-        _times(connection, census.values, measure, columns)
+        _times(connection, census.values, measure)
     _episodes(connection, census.values, measure, columns["episodes"])
 
 
@@ -85,7 +91,9 @@ def _lost_its_memories(columns: Columns) -> bool:
     return not columns["memories"] and "version" in columns["schema_version"] and "agent_id" in columns["episodes"]
 
 
-def _measurer(census: Census) -> Measure:
+def measurer(census: Census) -> Measure:
+    """A block that is given up at the deadline, or for want of a column, names its fields ``unmeasured``."""
+
     @contextlib.contextmanager
     def measure(*fields: str) -> Iterator[None]:
         try:
@@ -211,7 +219,7 @@ def _texts(connection: sqlite3.Connection, values: dict[str, object], measure: M
         )
 
 
-def _times(connection: sqlite3.Connection, values: dict[str, object], measure: Measure, columns: Columns) -> None:
+def _times(connection: sqlite3.Connection, values: dict[str, object], measure: Measure) -> None:
     fields = ("newest_memory", "invalid_timestamps", "future_timestamps")
     with measure(*fields):
         # Comparing dates as text first spares the parsing of all but the newest; no zone is a day away.
@@ -220,14 +228,6 @@ def _times(connection: sqlite3.Connection, values: dict[str, object], measure: M
             " total(timestamp >= date('now') AND datetime(timestamp) > datetime('now', '+1 day')) FROM memories"
         ).fetchone()
         values |= dict(zip(fields, (str(newest or ""), int(invalid), int(future)), strict=True))
-    if {"agent_id", "created_at"} <= columns["episodes"]:
-        with measure("before_newest_episode"):
-            values["before_newest_episode"] = one(
-                connection,
-                "SELECT sum((SELECT count(*) FROM memories"
-                " WHERE memories.agent_id = boundary.agent AND datetime(timestamp) < boundary.newest)) FROM"
-                " (SELECT agent_id AS agent, max(datetime(created_at)) AS newest FROM episodes GROUP BY 1) AS boundary",
-            )
 
 
 def _episodes(

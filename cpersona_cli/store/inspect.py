@@ -14,10 +14,11 @@ from cpersona_cli.install.model import Process, System
 from cpersona_cli.install.processes import holders as live_holders
 from cpersona_cli.record import replace
 from cpersona_cli.store import files, mounts
+from cpersona_cli.store.audit_model import Audit, Wants
 from cpersona_cli.store.census import Census, count
+from cpersona_cli.store.gate import refusal
 from cpersona_cli.store.header import HEADER, head_of, parse
 from cpersona_cli.store.integrity import PACE, abilities, check
-from cpersona_cli.store.kinds import MAGIC, SAMPLE, describe
 from cpersona_cli.store.opening import (
     ChangedError,
     LockedError,
@@ -36,6 +37,8 @@ Holders = Callable[[Path], tuple[Process, ...] | None]
 
 #: The share of the time that counting may take before the pages are checked, and where no time would suffice for that.
 _COUNTING, _ONLY_COUNTING = 0.6, 0.9
+#: The share of that for counting alone, where the rows are audited, too.
+_BEFORE_AUDIT = 0.6
 
 
 def read(
@@ -45,9 +48,11 @@ def read(
     mountinfo: str | None = None,
     system: System | None = None,
     holders: Holders | None = None,
+    wants: Wants | None = None,
 ) -> Reading:
     """Everything known of the database at ``path`` after at most about ``timeout`` seconds. Raises nothing.
 
+    With ``wants`` its rows are audited, too: how they are dated, and what keeps them from being recalled.
     ``mountinfo`` (in the format of proc(5)), ``system`` and ``holders`` (who has a file open; None when the system
     does not tell) stand for the running system's own. No file is created, written or removed in the database's
     folder, in no state of the database; see ``opening`` for how.
@@ -70,13 +75,13 @@ def read(
         owner=None if windows else stands.status.st_uid,
         writable=files.may_write(path),
     )
-    refused = _not_openable(reading)
+    refused = refusal(path, reading.size, reading.wal_bytes)
     if refused is not None:
-        return refused
+        return replace(reading, state=refused.state, detail=refused.detail)
     real = files.real_path(path)
     found = (holders or live_holders)(real)
     reading = replace(reading, holders=found or (), holders_known=found is not None)
-    reading = _contents(reading, real, deadline)
+    reading = _contents(reading, real, deadline, wants)
     return replace(reading, conflicts=_copies(reading, deadline))
 
 
@@ -120,36 +125,13 @@ def _log_without_database(reading: Reading) -> Reading:
     )
 
 
-def _not_openable(reading: Reading) -> Reading | None:
-    """``reading`` with the state of a file SQLite must not be asked about, or None for a database."""
-    try:
-        head = head_of(reading.path, SAMPLE)
-    except PermissionError:
-        return replace(reading, state=State.NO_PERMISSION, detail="this user may not read the file")
-    except OSError as error:
-        return replace(reading, state=State.UNREADABLE, detail=f"the system says: {error.strerror}")
-    if not head:
-        if reading.wal_bytes:
-            # SQLite would remove the log as soon as the database is opened.
-            why = f"the database has no bytes, and its -wal {reading.wal_bytes}: opening it would drop the log"
-            return replace(reading, state=State.STALE_WAL, detail=why)
-        return replace(reading, state=State.EMPTY, detail="a file without a single byte")
-    if not head.startswith(MAGIC):
-        return replace(reading, state=State.NOT_SQLITE, detail=describe(head, reading.size))
-    header = parse(head)
-    if header is None or reading.size < header.page_size:
-        why = f"cut off within its first page: only {reading.size} bytes are left"
-        return replace(reading, state=State.CORRUPT, detail=why)
-    return None
-
-
-def _contents(reading: Reading, real: Path, deadline: float) -> Reading:
+def _contents(reading: Reading, real: Path, deadline: float, wants: Wants | None) -> Reading:
     """``reading`` with what the database holds, tried again while others change it."""
     try:
         header = parse(head_of(real, HEADER))
         reading = replace(reading, journal="wal" if header is not None and header.wal else "rollback")
         in_use = bool(reading.holders) or not reading.holders_known
-        return steady(real, partial(_look, reading, real, deadline), deadline, in_use=in_use)
+        return steady(real, partial(_look, reading, real, deadline, wants=wants), deadline, in_use=in_use)
     except sqlite3.DatabaseError as error:
         return _failed(reading, error)
     except StaleLogError as error:
@@ -167,7 +149,15 @@ def _contents(reading: Reading, real: Path, deadline: float) -> Reading:
         return replace(reading, state=State.UNREADABLE, detail=f"the system says of {name}: {error.strerror}")
 
 
-def _look(reading: Reading, real: Path, deadline: float, connection: sqlite3.Connection, method: Method) -> Reading:
+def _look(
+    reading: Reading,
+    real: Path,
+    deadline: float,
+    connection: sqlite3.Connection,
+    method: Method,
+    *,
+    wants: Wants | None,
+) -> Reading:
     """``reading`` with what one connection sees. Raises ``sqlite3.DatabaseError``."""
     if (
         method == "immutable"
@@ -180,8 +170,11 @@ def _look(reading: Reading, real: Path, deadline: float, connection: sqlite3.Con
     census = Census()
     now = time.monotonic()
     checkable = reading.size <= (deadline - now) * (1 - _COUNTING) * PACE
+    until = now + (deadline - now) * (_COUNTING if checkable else _ONLY_COUNTING)
     try:
-        count(connection, now + (deadline - now) * (_COUNTING if checkable else _ONLY_COUNTING), census)
+        count(connection, until if wants is None else now + (until - now) * _BEFORE_AUDIT, census)
+        if wants is not None and census.state is State.OK:
+            census.values["audit"] = _audited(connection, until, wants, census)
     except sqlite3.DatabaseError as error:
         if code_of(error) == sqlite3.SQLITE_INTERRUPT:
             census.unmeasured.append("counts")
@@ -203,6 +196,12 @@ def _look(reading: Reading, real: Path, deadline: float, connection: sqlite3.Con
         unmeasured=tuple(census.unmeasured),
         **census.values,
     )
+
+
+def _audited(connection: sqlite3.Connection, until: float, wants: Wants, census: Census) -> Audit:
+    from cpersona_cli.store.audit import audit  # noqa: PLC0415 - only doctor asks for it
+
+    return audit(connection, until, wants, census)
 
 
 def _locked(reading: Reading) -> Reading:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from cpersona_cli.install.model import Process
 from cpersona_cli.record import field, record
+from cpersona_cli.store.audit_model import Audit
 
 
 class State(StrEnum):
@@ -51,7 +52,8 @@ class Reading:
     them; ``agents_total`` and ``projects_total`` count all. ``missing`` are tables, triggers and unique indexes the
     server of that schema relies on; those of the text index are listed only where its table exists, and ``fts_rows``
     has no entry where it does not. Widths, labels and sizes come from cheap SQL only; contents of vectors are not
-    looked at here. ``unmeasured`` names the fields that kept their default because time ran out.
+    looked at here. ``audit`` is empty unless it was asked for. ``unmeasured`` names the fields, also those of the
+    audit, that kept their default because time ran out.
 
     ``integrity`` is ``whole`` when SQLite checked every page, ``partial`` when time allowed only some tables
     (``unchecked`` names the others), empty when nothing was checked.
@@ -96,12 +98,12 @@ class Reading:
     fts_pending: bool = False
     future_timestamps: int = 0  # memories dated more than a day ahead of this machine's clock
     invalid_timestamps: int = 0  # memories whose timestamp is not empty and SQLite's datetime() cannot read
-    before_newest_episode: int = 0  # memories older than their agent's newest episode by its created_at
     newest_memory: str = ""  # the largest timestamp, as stored
     newest_episode_created: str = ""
     newest_episode_ended: str = ""
     calibration: Mapping[str, object] | None = None
     calibration_problem: str = ""
+    audit: Audit = field(default_factory=Audit)
     integrity: Literal["", "whole", "partial"] = ""
     unchecked: tuple[str, ...] = ()
     unmeasured: tuple[str, ...] = ()

@@ -21,12 +21,14 @@ from cpersona_cli.install.settings.effective import effective
 from cpersona_cli.install.settings.stray import stray
 from cpersona_cli.install.sidefiles import side_files
 from cpersona_cli.record import record, replace
+from cpersona_cli.store.audit_model import Wants
 from cpersona_cli.store.files import standing
 from cpersona_cli.store.inspect import read
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.traps.concurrent import concurrently
 from cpersona_cli.traps.live import ask
 from cpersona_cli.traps.model import Database, Facts, Target
+from cpersona_cli.traps.rows import wants
 
 #: Seconds a whole run may take unless the user says otherwise.
 DEADLINE = 20.0
@@ -48,7 +50,8 @@ class Selection:
 
     ``clients`` are client ids, ``registrations`` are ``FILE[:NAME]``, ``env`` takes this process's environment, ``db``
     one database file (alone, or in place of the chosen registrations' own). ``before_first_start`` allows that there
-    is no database yet. ``online`` has the embedding endpoints asked, ``start`` the registered servers started.
+    is no database yet. ``online`` has the embedding endpoints asked, for up to ``wait`` seconds more where one is not
+    ready yet; ``start`` has the registered servers started.
     """
 
     clients: tuple[str, ...] = ()
@@ -57,6 +60,7 @@ class Selection:
     db: Path | None = None
     before_first_start: bool = False
     online: bool = False
+    wait: float = 0.0
     start: Starting | None = None
 
     @property
@@ -72,6 +76,8 @@ class Selection:
 def gather(selection: Selection, machine: Machine, deadline: float = DEADLINE) -> Facts:
     """Everything the traps may look at, within ``deadline`` seconds; what took longer is named in ``Facts.unfinished``.
 
+    Seconds waited for an endpoint that is not ready come on top.
+
     Raises ``BadSpecError`` when ``--registration`` names a file or an entry that is not there.
     """
     end = time.monotonic() + deadline
@@ -80,7 +86,7 @@ def gather(selection: Selection, machine: Machine, deadline: float = DEADLINE) -
     groups, missed = concurrently(lambda r: _targets(r, selection, machine, end), chosen, end)
     targets = tuple(target for group in groups for target in group)
     by_path = _by_path(selection, targets)
-    readings, unread = concurrently(lambda p: _read(p, end), list(by_path), end)
+    readings, unread = concurrently(lambda p: _read(p, end, wants=wants(by_path[p])), list(by_path), end)
     databases = tuple(
         Database(path=reading.path, reading=reading, targets=by_path[reading.path]) for reading in readings
     )
@@ -97,7 +103,7 @@ def gather(selection: Selection, machine: Machine, deadline: float = DEADLINE) -
         unfinished=(*(f"{r.label}: {why}" for r, why in missed), *(f"{p}: {why}" for p, why in unread)),
     )
     if selection.online:
-        endpoints, unasked = ask(facts, end)
+        endpoints, unasked = ask(facts, end + selection.wait, selection.wait)
         facts = replace(facts, endpoints=endpoints, unfinished=(*facts.unfinished, *unasked))
     return facts if selection.start is None else _started(facts, selection.start, end)
 
@@ -214,6 +220,6 @@ def _real(path: Path) -> Path:
         return path
 
 
-def _read(path: Path, end: float, share: float = 0.9) -> Reading:
+def _read(path: Path, end: float, share: float = 0.9, wants: Wants | None = None) -> Reading:
     """A database read within its ``share`` of what is left of the time: a reading that comes too late is none."""
-    return read(path, timeout=max(0.1, share * (end - time.monotonic())))
+    return read(path, timeout=max(0.1, share * (end - time.monotonic())), wants=wants)

@@ -8,6 +8,7 @@ from itertools import chain
 
 from cpersona_cli.install.instructions import Block, InstructionFile
 from cpersona_cli.install.model import LaunchKind
+from cpersona_cli.store.audit_model import Places
 from cpersona_cli.text import nearest, plural, safe
 from cpersona_cli.traps.database_file import measured, readable
 from cpersona_cli.traps.model import Database, Facts, Finding, Needs, Repair, Severity, Trap
@@ -32,12 +33,27 @@ def _alike(names: Iterable[str]) -> list[list[str]]:
     return [sorted(group) for group in groups.values() if len(group) > 1]
 
 
-def _rows(counts: Mapping[str, int], names: Iterable[str]) -> str:
-    """The names with most rows, each with its number of memories."""
+def _rows(counts: Mapping[str, int], names: Iterable[str], episodes: Mapping[str, int] | None = None) -> str:
+    """The names with most rows, each with its number of memories, or of episodes where it has no memory."""
     ordered = sorted(names, key=lambda name: (-counts.get(name, 0), name))
-    listed = [f"{_quoted(name)} with {plural(counts.get(name, 0), 'memory', 'memories')}" for name in ordered[:_LISTED]]
+    listed = [f"{_quoted(name)} with {_amount(name, counts, episodes or {})}" for name in ordered[:_LISTED]]
     more = len(ordered) - _LISTED
     return ", ".join([*listed, f"{more} more"] if more > 0 else listed)
+
+
+def _amount(name: str, memories: Mapping[str, int], episodes: Mapping[str, int]) -> str:
+    rows = memories.get(name, 0)
+    if not rows and episodes.get(name):
+        return plural(episodes[name], "episode")
+    return plural(rows, "memory", "memories")
+
+
+def _along(places: Places, axis: int) -> dict[str, int]:
+    """Rows by agent (0), project (1) or channel (2)."""
+    counts: dict[str, int] = {}
+    for place, rows in places.items():
+        counts[place[axis]] = counts.get(place[axis], 0) + rows
+    return counts
 
 
 def _quoted(name: str) -> str:
@@ -74,9 +90,10 @@ def _agent_without_memories(facts: Facts) -> Iterator[Finding]:
     for file, block in policy_blocks(facts):
         for database in databases_of(facts, file.clients):
             agents = database.reading.agents
+            episodes = _along(database.reading.audit.episodes, 0)
             unclaimed = [agent for agent in agents if agent not in named]
             for agent in block.agents:
-                if agent in agents or not unclaimed:
+                if agent in agents or agent in episodes or not unclaimed:
                     continue
                 into = nearest(agent, unclaimed) or max(unclaimed, key=lambda name: agents[name])
                 sure = folded(into) == folded(agent) or _all_told(facts, database)
@@ -109,13 +126,13 @@ def _merge(source: str, target: str) -> str:
 
 def _agent_variants(facts: Facts) -> Iterator[Finding]:
     reading = readable(facts)
-    measured(reading, "agents")
-    agents = reading.agents
-    for group in _alike(agents):
-        keep = max(group, key=lambda name: (agents[name], name))
+    measured(reading, "agents", "episodes")
+    agents, episodes = reading.agents, _along(reading.audit.episodes, 0)
+    for group in _alike({**agents, **episodes}):
+        keep = max(group, key=lambda name: (agents.get(name, 0), name))
         yield Finding(
             about=keep,
-            measured=f"{_rows(agents, group)}: the same name in {plural(len(group), 'spelling')}",
+            measured=f"{_rows(agents, group, episodes)}: the same name in {plural(len(group), 'spelling')}",
             repair=Repair(
                 prose=f"keep {keep!r}: ask the agent to merge the others into it, then run it again without dry_run",
                 commands=tuple(_merge(name, keep) for name in group if name != keep),
@@ -137,12 +154,14 @@ def _agent_in_server(facts: Facts) -> Iterator[Finding]:
 
 def _literal_auto(facts: Facts) -> Iterator[Finding]:
     reading = readable(facts)
-    measured(reading, "projects")
-    count = reading.projects.get("@auto", 0)
-    if count:
+    measured(reading, "projects", "auto_project_rows")
+    count, rows = reading.projects.get("@auto", 0), reading.auto_project_rows
+    if count or rows:
+        what = plural(count, "memory", "memories") if count >= rows else plural(rows, "row")
+        others = "" if count >= rows else f" ({plural(count, 'memory', 'memories')}, the others episodes or profiles)"
         yield Finding(
             about="memories.project_id",
-            measured=f"{plural(count, 'memory', 'memories')} under the project id '@auto', taken literally",
+            measured=f"{what} under the project id '@auto', taken literally{others}",
             repair=Repair(
                 prose="create ~/.cpersona/operating-context.toml (or repair it) with a line for the agent under "
                 "[defaults], restart the clients, then ask the agent to store those memories again under their project",
@@ -153,17 +172,31 @@ def _literal_auto(facts: Facts) -> Iterator[Finding]:
 
 def _project_variants(facts: Facts) -> Iterator[Finding]:
     reading = readable(facts)
-    measured(reading, "projects")
-    projects = reading.projects
-    for group in _alike(name for name in projects if name and name != "@auto"):
+    measured(reading, "projects", "episodes")
+    projects, episodes = reading.projects, _along(reading.audit.episodes, 1)
+    for group in _alike(name for name in {**projects, **episodes} if name and name != "@auto"):
+        keep = max(group, key=lambda name: projects.get(name, 0))
         yield Finding(
             about=group[0],
-            measured=f"{_rows(projects, group)}: the same project in {plural(len(group), 'spelling')}",
+            measured=f"{_rows(projects, group, episodes)}: the same project in {plural(len(group), 'spelling')}",
             repair=Repair(
                 prose="use one spelling from now on: list it in registry.project_ids of the operating context, so that "
                 "the server warns of any other; check_health names the rows (axis_hygiene)",
-                edit=f'[registry]\nproject_ids = ["{max(group, key=lambda name: projects[name])}"]\nenforce = "warn"',
+                edit=f'[registry]\nproject_ids = ["{keep}"]\nenforce = "warn"',
             ),
+        )
+
+
+def _channel_variants(facts: Facts) -> Iterator[Finding]:
+    reading = readable(facts)
+    measured(reading, "memories", "episodes")
+    channels, episodes = _along(reading.audit.memories, 2), _along(reading.audit.episodes, 2)
+    for group in _alike(name for name in {**channels, **episodes} if name):
+        keep = max(group, key=lambda name: channels.get(name, 0))
+        yield Finding(
+            about=group[0],
+            measured=f"{_rows(channels, group, episodes)}: the same channel in {plural(len(group), 'spelling')}",
+            repair=Repair(prose=f"have every client write {_quoted(keep)}; what was stored stays where it is"),
         )
 
 
@@ -226,6 +259,18 @@ TRAPS = (
         costs="a recall within one spelling misses what was stored under the other",
         repair="list the right spelling in the operating context's registry",
         source="project ids are compared exactly; check_health calls it axis_hygiene",
+        rows=("E9",),
+    ),
+    Trap(
+        id="identity.channel-spelling",
+        title="One channel under several spellings",
+        severity=Severity.WARNING,
+        needs=Needs.DATABASE,
+        detect=_channel_variants,
+        expected="one spelling for one channel",
+        costs="a recall within one spelling misses what was stored under the other",
+        repair="have every client write the same channel",
+        source="channels are compared exactly",
         rows=("E9",),
     ),
 )

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from cpersona_cli.install.settings.effective import Effective
 from cpersona_cli.text import plural
-from cpersona_cli.traps.database_file import measured
 from cpersona_cli.traps.model import (
     Database,
     Facts,
@@ -30,7 +29,7 @@ def number(setting: Effective) -> int:
     return int(setting.value) if isinstance(setting.value, int | float) else 0
 
 
-def _database(facts: Facts, target: Target) -> Database | None:
+def database_of(facts: Facts, target: Target) -> Database | None:
     """The database that ``target`` opens, where it could be read."""
     return next((d for d in facts.databases if any(t is target for t in d.targets)), None)
 
@@ -43,7 +42,7 @@ def memories(database: Database | None) -> int | None:
 def _window(facts: Facts) -> Iterator[Finding]:
     target = server(facts)
     setting = target.settings["CPERSONA_MAX_MEMORIES"]
-    rows = memories(_database(facts, target))
+    rows = memories(database_of(facts, target))
     if not setting.given or setting.invalid:
         return
     window, registration = number(setting), target.registration
@@ -89,7 +88,7 @@ def _limit_window(facts: Facts) -> Iterator[Finding]:
     target = server(facts)
     if str(target.settings["CPERSONA_EMBEDDING_MODE"].value) == "none":
         raise SkipError("nothing is searched by meaning in mode none")
-    rows = memories(_database(facts, target))
+    rows = memories(database_of(facts, target))
     if rows is None or rows > 100:
         yield Finding(
             about="version",
@@ -97,29 +96,6 @@ def _limit_window(facts: Facts) -> Iterator[Finding]:
             measured=f"CPersona {target.version.version}"
             + ("" if rows is None else f" and {plural(rows, 'memory', 'memories')}"),
             repair=upgrade(target),
-        )
-
-
-def _episode_penalty(facts: Facts) -> Iterator[Finding]:
-    target = server(facts)
-    setting = target.settings["CPERSONA_EPISODE_PENALTY_ENABLED"]
-    database = _database(facts, target)
-    if setting.value is not True or database is None or not database.reading.counts.get("episodes"):
-        return
-    measured(database.reading, "before_newest_episode")
-    behind, rows = database.reading.before_newest_episode, memories(database) or 0
-    if behind * 2 > rows:
-        yield Finding(
-            about=setting.setting.name,
-            place=setting.place if setting.given else target.registration.place,
-            measured=f"the episode penalty is on ({setting.origin}), and {behind} of {rows} memories "
-            "are older than their agent's newest episode",
-            repair=set_variable(
-                target.registration,
-                setting.setting.name,
-                "false",
-                at=setting.place if setting.given else None,
-            ),
         )
 
 
@@ -137,7 +113,7 @@ def _confidence_order(facts: Facts) -> Iterator[Finding]:
 
 def _undated(facts: Facts) -> Iterator[Finding]:
     target = server(facts)
-    database = _database(facts, target)
+    database = database_of(facts, target)
     undated = 0 if database is None else database.reading.invalid_timestamps
     if target.settings["CPERSONA_CONFIDENCE_ENABLED"].value is True and undated:
         yield Finding(
@@ -234,19 +210,6 @@ TRAPS = (
         until="2.4.40",
     ),
     Trap(
-        id="recall.episode-penalty",
-        title="The episode penalty halves most memories",
-        severity=Severity.WARNING,
-        needs=Needs.REGISTRATION,
-        detect=_episode_penalty,
-        expected="CPERSONA_EPISODE_PENALTY_ENABLED=false, the default since 2.6.0",
-        costs="everything older than the newest episode sinks to half its score within three days; after an import "
-        "that is everything, since episodes count from when they were stored",
-        repair="set CPERSONA_EPISODE_PENALTY_ENABLED=false",
-        source="config.EPISODE_PENALTY_ENABLED: on by default through 2.6.0a6",
-        rows=("F5",),
-    ),
-    Trap(
         id="recall.confidence-order",
         title="Confidence is on and does not order anything",
         severity=Severity.HINT,
@@ -311,11 +274,6 @@ TRAPS = (
 )
 
 UNCHECKABLE = (
-    Uncheckable(
-        row="F11",
-        title="A profile is expected in every context",
-        why="an expectation, not a setting: a profile is left out of small scopes and cut by the limit like any row",
-    ),
     Uncheckable(
         row="F12",
         title="Changed content stored again under the same message id",

@@ -28,7 +28,7 @@ def copy(source: str | Path, target: str | Path, machine: Machine) -> str:
 
 
 def tool(subcommand: str, path: Path, machine: Machine, *options: str) -> tuple[str, ...]:
-    """A command of this tool on one database, unless this release has no such subcommand yet."""
-    if subcommand not in COMMANDS:
+    """A command of this tool on one database (``reembed``, ``backfill repair``), unless it is yet to come."""
+    if subcommand.partition(" ")[0] not in COMMANDS:
         return ()
     return (" ".join(("cpersona-cli", subcommand, "--db", word(path, machine), *options)),)

@@ -11,13 +11,18 @@ _ELSEWHERE = {LaunchKind.REMOTE, LaunchKind.PROXY}
 _PROMPT = "${input:"
 
 
+def elsewhere(target: Target) -> bool:
+    """Whether the registration only connects to a server that is started elsewhere, with settings of its own."""
+    return target.registration.launch.kind in _ELSEWHERE or target.registration.transport == "http"
+
+
 def server(facts: Facts) -> Target:
     """The target, when its registration starts the server itself.
 
     Raises ``SkipError`` for an entry that only connects to a server started elsewhere: its variables are not here.
     """
     target = facts.target
-    if target.registration.launch.kind in _ELSEWHERE or target.registration.transport == "http":
+    if elsewhere(target):
         raise SkipError("the server is started elsewhere, its settings do not stand in this file")
     return target
 

@@ -118,7 +118,7 @@ def test_times(old: Path) -> None:
         " VALUES ('atlas', 's', '2025-03-05T01:00:00Z', '2025-03-09')",
     )
     reading = read(old)
-    assert (reading.invalid_timestamps, reading.future_timestamps, reading.before_newest_episode) == (1, 1, 4)
+    assert (reading.invalid_timestamps, reading.future_timestamps) == (1, 1)
     assert reading.newest_episode_created == "2025-03-05 12:00:00"
     assert reading.newest_episode_ended == "2025-03-09"
     assert reading.newest_memory == "yesterday"  # the largest text, as the server would sort it
@@ -198,7 +198,7 @@ def test_columns_that_are_not_there_leave_their_fields_unknown(tmp_path: Path) -
     )
     reading = read(database)
     assert (reading.state, reading.agents, reading.projects) == (State.OK, {"a": 1}, {"": 1})
-    assert (reading.widths, reading.labels, reading.before_newest_episode) == ({}, {}, 0)
+    assert (reading.widths, reading.labels) == ({}, {})
 
 
 def test_text_that_is_not_utf8(old: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_statement_is_stopped_at_the_deadline(old: Path) -> None:
 
 
 def test_errors_that_are_neither_time_nor_schema_are_raised(old: Path) -> None:
-    measure = census._measurer(census.Census())
+    measure = census.measurer(census.Census())
     with pytest.raises(sqlite3.OperationalError), measure("counts"), connected(old) as connection:
         connection.execute("ATTACH '/none/none' AS other")
 

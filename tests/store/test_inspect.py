@@ -36,7 +36,6 @@ def test_a_closed_store_of_the_server_is_read_without_locks(store: Path) -> None
     assert reading.newest_memory.startswith("2025-03-20T09:30:00")
     assert reading.newest_episode_created
     assert reading.newest_episode_ended.startswith("2025-03-09T10:00:00")
-    assert reading.before_newest_episode == 15  # an episode is stamped when it is archived
     assert (reading.invalid_timestamps, reading.future_timestamps) == (0, 0)
     assert reading.unmeasured == reading.unchecked == ()
     assert reading.conflicts == ()
@@ -53,7 +52,6 @@ def test_a_store_of_an_older_server(tmp_path: Path, late: bool) -> None:
     assert reading.labels == {}  # labels came with schema 18
     assert reading.unembedded == 0
     assert reading.missing == ()
-    assert reading.before_newest_episode == 3
     assert reading.fts_rows == {"memories_fts": 12, "episodes_fts": 1}
 
 

@@ -118,7 +118,7 @@ def test_errors_of_sqlite_by_their_code(
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = getattr(sqlite3, name)
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(inspect, "_look", fail)

@@ -8,6 +8,7 @@ import pytest
 from support.stores import schema_13
 
 from cpersona_cli.install.machine import Machine
+from cpersona_cli.store.audit_model import Wants
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.traps import gather as gathering
 from cpersona_cli.traps.gather import Selection, gather
@@ -24,7 +25,7 @@ def test_a_database_is_given_the_time_there_is(
     """Otherwise no ``--timeout`` would ever suffice for a large one."""
     given: list[float] = []
 
-    def read(path: Path, *, timeout: float) -> Reading:
+    def read(path: Path, *, timeout: float, wants: Wants | None = None) -> Reading:
         given.append(timeout)
         return Reading(path=path, state=State.MISSING)
 
@@ -39,7 +40,7 @@ def test_a_database_is_given_the_time_there_is(
 def test_a_database_that_takes_longer_is_named(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read(path: Path, *, timeout: float) -> Reading:
+    def read(path: Path, *, timeout: float, wants: Wants | None = None) -> Reading:
         raise OSError(path, timeout)
 
     monkeypatch.setattr(gathering, "read", read)

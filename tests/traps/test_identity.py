@@ -14,6 +14,7 @@ from cpersona_cli.install.instructions import Hook, InstructionFile, MemoryIndex
 from cpersona_cli.install.model import Place, Process
 from cpersona_cli.install.sidefiles import AccessTable, Grant, OperatingContext, SideFile, SideFiles, SideState
 from cpersona_cli.record import replace
+from cpersona_cli.store.audit_model import Audit
 from cpersona_cli.store.reading import Reading
 from cpersona_cli.traps.identity import folded
 from cpersona_cli.traps.model import Facts
@@ -129,6 +130,22 @@ IDS = (
         "pass",
     ),
     Graded(
+        "identity.agent-without-memories",
+        "it has episodes",
+        told(
+            facts(ENV, reading=store({"atlas": 3}, audit=Audit(episodes={("claude-code", "", ""): 2}))),
+            instructions(policy()),
+        ),
+        "pass",
+    ),
+    Graded(
+        "identity.agent-spelling",
+        "one has only episodes",
+        facts(ENV, reading=store({"atlas": 3}, audit=Audit(episodes={("Atlas", "", ""): 2}))),
+        says=("'atlas' with 3 memories", "'Atlas' with 2 episodes"),
+        count=1,
+    ),
+    Graded(
         "identity.agent-spelling",
         "case, space and separator",
         facts(ENV, reading=store({"claude-code": 9, "Claude Code": 1, "claude_code ": 2, "codex": 4})),
@@ -176,6 +193,12 @@ IDS = (
         says="3 memories",
         severity="warning",
     ),
+    Graded(
+        "identity.literal-auto",
+        "in episodes alone",
+        facts(ENV, reading=store(auto_project_rows=2)),
+        says="2 rows under the project id '@auto', taken literally (0 memories, the others",
+    ),
     Graded("identity.literal-auto", "none", facts(ENV, reading=store(projects={"": 3})), "pass"),
     Graded(
         "identity.project-spelling",
@@ -184,6 +207,39 @@ IDS = (
         says=('project_ids = ["my-app"]', "in 2 spellings"),
         count=1,
         severity="warning",
+    ),
+    Graded(
+        "identity.project-spelling",
+        "an episode's is another",
+        facts(
+            ENV,
+            reading=store(
+                projects={"my-app": 7}, audit=Audit(episodes={("a", "MyApp", ""): 1, ("a", "My App", ""): 2})
+            ),
+        ),
+        says=("'My App' with 2 episodes", "'my-app' with 7 memories"),
+    ),
+    Graded(
+        "identity.channel-spelling",
+        "case",
+        facts(
+            ENV, reading=store(audit=Audit(memories={("a", "", "Desk"): 3, ("b", "x", "desk"): 4, ("a", "", ""): 9}))
+        ),
+        says=("'desk' with 4 memories, 'Desk' with 3 memories", "in 2 spellings", "write 'desk'"),
+        severity="warning",
+        count=1,
+    ),
+    Graded(
+        "identity.channel-spelling",
+        "different ones",
+        facts(ENV, reading=store(audit=Audit(memories={("a", "", "desk"): 3, ("a", "", "bench"): 3}))),
+        "pass",
+    ),
+    Graded(
+        "identity.channel-spelling",
+        "not all were counted",
+        facts(ENV, reading=store(unmeasured=("memories",))),
+        "unknown",
     ),
     Graded("identity.project-spelling", "one", facts(ENV, reading=store(projects={"app": 1, "": 9})), "pass"),
 )

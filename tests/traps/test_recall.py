@@ -6,7 +6,7 @@ import pytest
 from support.trap_facts import Graded
 from support.traps import facts, reading, registration
 
-from cpersona_cli.store.reading import Reading, State
+from cpersona_cli.store.reading import Reading
 from cpersona_cli.traps.model import Facts
 
 DB = "/home/u/cpersona.db"
@@ -24,7 +24,6 @@ def recall(env: dict[str, str], of: Reading | None = None, version: str | None =
 
 WINDOW = "recall.scan-window"
 REACH = "recall.reach-inert"
-PENALTY = "recall.episode-penalty"
 CAP = "recall.content-cap"
 
 CASES = (
@@ -49,26 +48,6 @@ CASES = (
     Graded(REACH, "unset", recall({}), "pass"),
     Graded(REACH, "a release without it", recall({"VECTOR_REACH": "5"}, version="2.4.41"), "pass"),
     Graded(
-        "recall.beyond-window",
-        "more than the window",
-        recall({}, store(10_001)),
-        says="10001 memories",
-        severity="hint",
-    ),
-    Graded("recall.beyond-window", "just the window", recall({}, store(10_000)), "pass"),
-    Graded(
-        "recall.beyond-window",
-        "indexed",
-        recall({}, store(10_001, files={"cpersona.db.memories.coarseindex": 9})),
-        "pass",
-    ),
-    Graded(
-        "recall.beyond-window",
-        "a small window is another trap's",
-        recall({"MAX_MEMORIES": "5"}, store(10)),
-        "pass",
-    ),
-    Graded(
         "recall.limit-window",
         "the last release with it",
         recall({"EMBEDDING_MODE": "http"}, store(101), "2.4.39"),
@@ -83,24 +62,6 @@ CASES = (
         "recall.limit-window", "rows not counted", recall({"EMBEDDING_MODE": "http"}, None, "2.4.39"), severity="fault"
     ),
     Graded("recall.limit-window", "words alone", recall({}, None, "2.4.39"), "skipped"),
-    Graded(
-        PENALTY,
-        "switched on",
-        recall({"EPISODE_PENALTY_ENABLED": "true"}, store(100, 2, before_newest_episode=80)),
-        says=("80 of 100", "=false"[1:]),
-        severity="warning",
-    ),
-    Graded(PENALTY, "by default in 2.5", recall({}, store(100, 2, before_newest_episode=80), "2.5.12"), says="default"),
-    Graded(PENALTY, "by default in 2.6.0a6", recall({}, store(100, 2, before_newest_episode=80), "2.6.0a6")),
-    Graded(PENALTY, "off since 2.6.0a7", recall({}, store(100, 2, before_newest_episode=80), "2.6.0a7"), "pass"),
-    Graded(
-        PENALTY,
-        "few are older",
-        recall({"EPISODE_PENALTY_ENABLED": "true"}, store(100, 2, before_newest_episode=50)),
-        "pass",
-    ),
-    Graded(PENALTY, "no episodes", recall({"EPISODE_PENALTY_ENABLED": "true"}, store(100)), "pass"),
-    Graded(PENALTY, "no database", recall({"EPISODE_PENALTY_ENABLED": "true"}), "pass"),
     Graded("recall.confidence-order", "on", recall({"CONFIDENCE_ENABLED": "true"}), says="legacy", severity="hint"),
     Graded(
         "recall.confidence-order",
@@ -177,16 +138,6 @@ CASES = (
     Graded("recall.min-similarity", "unset", recall({}), "pass"),
     Graded("recall.task-queue-off", "off", recall({"TASK_QUEUE_ENABLED": "false"}), severity="hint"),
     Graded("recall.task-queue-off", "on", recall({"TASK_QUEUE_ENABLED": "true"}), "pass"),
-    Graded(
-        "recall.timestamps",
-        "of both kinds",
-        recall({}, store(9, future_timestamps=1, invalid_timestamps=2)),
-        count=2,
-        severity="warning",
-    ),
-    Graded("recall.timestamps", "no time to look", recall({}, store(9, unmeasured=("future_timestamps",))), "unknown"),
-    Graded("recall.timestamps", "no database yet", recall({}, store(9, state=State.MISSING)), "skipped"),
-    Graded("recall.timestamps", "none", recall({}, store(9)), "pass"),
 )
 
 
