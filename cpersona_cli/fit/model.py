@@ -14,7 +14,11 @@ from cpersona_cli.store.model import Census, Kind
 if TYPE_CHECKING:
     from cpersona_cli.embedding.measured import Measured
 
+#: The tables whose rows are looked for by meaning.
+TABLES = {Kind.MEMORY: "memories", Kind.EPISODE: "episodes"}
+
 __all__ = [
+    "TABLES",
     "AgentCost",
     "Basis",
     "Break",
