@@ -16,6 +16,9 @@ from cpersona_cli.store.model import Kind, Row, Store
 #: Rows read in one look at the database: a longer one would keep the server from folding its log back.
 PAGE = 500
 
+#: Rows that are rather passed over than the database opened anew, and an id past every other.
+_NEAR, _NEVER = 200, 2**63 - 1
+
 #: Refusals that say nothing against the row.
 BLANK, TOO_LONG = "blank", "too_long"
 
@@ -132,8 +135,14 @@ def holding(store: Store, known: Known) -> int:
 def in_sample(store: Store, sample: Sequence[Staged]) -> list[tuple[Staged, Row]]:
     """Staged rows as they stand in the database now; rows that are gone, or whose text changed, are left out."""
     found = []
-    for entry in sample:
-        row = next(iter(store.rows(entry.kind, after=entry.id - 1, vectors=True)), None)
-        if row is not None and row.id == entry.id and digest(row.text) == entry.digest:
-            found.append((entry, row))
+    rows: Iterator[Row] = iter(())
+    last = Row(kind=Kind.MEMORY, id=0, text="")
+    for entry in sorted(sample, key=lambda one: (one.kind, one.id)):
+        if entry.kind is not last.kind or not last.id or entry.id - last.id > _NEAR:
+            rows = iter(store.rows(entry.kind, after=entry.id - 1, vectors=True))
+            last = Row(kind=entry.kind, id=0, text="")
+        while last.id < entry.id:
+            last = next(rows, Row(kind=entry.kind, id=_NEVER, text=""))
+        if last.id == entry.id and digest(last.text) == entry.digest:
+            found.append((entry, last))
     return found

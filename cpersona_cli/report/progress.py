@@ -235,6 +235,16 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
+def spoken(seconds: float) -> str:
+    """``less than a second``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    whole = round(seconds)
+    if whole < 1:
+        return "less than a second"
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole // 60 % 60} min"
+
+
 def short(number: int) -> str:
     """``950``, ``18k``, ``2.4M``."""
     if number < 1000:

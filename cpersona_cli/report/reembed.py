@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cpersona_cli.rebuild.model import Counts, Only, Plan
+from cpersona_cli.install.model import Place
+from cpersona_cli.rebuild.judgement import Judgement
+from cpersona_cli.rebuild.model import Only, Plan
+from cpersona_cli.rebuild.work import Ended
+from cpersona_cli.record import record
+from cpersona_cli.report.figures import Copied
 from cpersona_cli.report.model import Section
-from cpersona_cli.report.progress import duration, short
+from cpersona_cli.report.progress import short, spoken
 from cpersona_cli.store.job import Target
 from cpersona_cli.store.model import Kind
+from cpersona_cli.store.writing.settling import CutOver
 from cpersona_cli.text import plural, safe
 
 Row = tuple[str, str, str]
@@ -23,8 +29,20 @@ _CHOSEN = {
 }
 #: Labels that are listed by name.
 _LABELS = 4
+#: Failed rows that are listed in text.
+_SHOWN = 10
 #: Below this share of the free space what is needed is no matter.
 _TIGHT = 0.5
+
+
+@record(kw_only=True)
+class Step:
+    """One thing to do: a sentence, and what is to be copied: the edit of a file at ``place``, or commands."""
+
+    sentence: str
+    edit: str = ""
+    place: Place | None = None
+    commands: tuple[str, ...] = ()
 
 
 def plan_section(plan: Plan, *, waiting: int | None = None) -> Section:
@@ -68,9 +86,7 @@ def _time(plan: Plan) -> str:
     if plan.seconds is None:
         return f"{requests}; how long is not known"
     speed = f", {plan.pilot.texts_per_second:,.0f} texts/s measured" if plan.pilot is not None else ""
-    return (
-        f"about {duration(plan.seconds)} min:s in {requests}{speed}" if plan.seconds >= 1 else f"{requests}, a moment"
-    )
+    return f"about {spoken(plan.seconds)} in {requests}{speed}" if plan.seconds >= 1 else f"{requests}, a moment"
 
 
 def _old(plan: Plan) -> str:
@@ -118,64 +134,101 @@ def size(count: int) -> str:
     return f"{number:.1f} {unit}" if number < 10 else f"{number:,.0f} {unit}"
 
 
-def plan_payload(plan: Plan) -> Mapping[str, object]:
-    """The plan for machines; sizes in bytes, times in seconds."""
-    return {
-        "target": target_payload(plan.target),
-        "only": plan.only,
-        "rows": {str(kind): count for kind, count in plan.rows.items()},
-        "blank": plan.blank,
-        "left_out": dict(plan.left_out),
-        "distinct_texts": plan.distinct,
-        "characters": plan.characters,
-        "tokens_estimated": plan.tokens,
-        "requests_estimated": plan.requests,
-        "seconds_estimated": plan.seconds,
-        "texts_per_second": None if plan.pilot is None else plan.pilot.texts_per_second,
-        "staging_bytes": plan.staging_bytes,
-        "backup_bytes": plan.backup_bytes,
-        "wal_bytes": plan.wal_bytes,
-        "free_bytes": plan.free_bytes,
-        "old_dimensions": plan.old_dim,
-        "old_labels": dict(plan.old_labels),
-        "lock_seconds_estimated": plan.lock_seconds,
-        "holders": plan.holders,
-        "sends_texts_to": plan.consent or None,
-        "refusals": plan.refusals,
-        "warnings": plan.warnings,
-    }
-
-
-def target_payload(target: Target) -> Mapping[str, object]:
-    """What makes the new vectors."""
-    return {
-        "mode": target.mode,
-        "url": target.url,
-        "model": target.model or None,
-        "dimensions": target.dim,
-        "fingerprint": target.fingerprint or None,
-        "label": target.label,
-        "served_model": target.served or None,
-    }
-
-
-def counts_payload(counts: Counts) -> Mapping[str, object]:
-    """Rows by what became of them."""
-    return {
-        "planned": counts.planned,
-        "done": counts.done,
-        "failed": counts.failed,
-        "nothing": counts.nothing,
-        "unchanged": counts.unchanged,
-    }
-
-
 def refused_section(sentences: Sequence[str]) -> Section:
     """Why it cannot be done."""
     return Section(title="refused", rows=[("", safe(sentence, 1000), "") for sentence in sentences], verbosity=0)
 
 
-def steps_section(steps: Sequence[str]) -> Section:
-    """What the user has to do now, in order."""
-    rows = [(f"{number}.", step, "") for number, step in enumerate(steps, 1)]
-    return Section(title="what to do now", rows=rows, verbosity=0)
+def steps_sections(steps: Sequence[Step]) -> Iterator[Section]:
+    """What the user has to do now, in order, with what is to be copied."""
+    for number, step in enumerate(steps, 1):
+        yield Section(
+            title="" if number > 1 else "what to do now",
+            rows=[(f"{number}.", step.sentence, "")],
+            figures=(Copied((step.edit, *step.commands)),) if step.edit or step.commands else (),
+            verbosity=0,
+        )
+
+
+def judgement_section(judgement: Judgement) -> Section:
+    """Whether search is better with the new vectors."""
+    rows = [("", sentence, "") for sentence in judgement.sentences]
+    return Section(title="search with the new vectors", rows=rows, verbosity=0)
+
+
+def ended_sections(ended: Ended) -> Iterator[Section]:
+    """What a run came to."""
+    yield Section(title="result", rows=list(_result(ended)), verbosity=0)
+    if ended.failed:
+        yield Section(title="rows without a new vector", rows=list(_failed(ended)), verbosity=0)
+    if ended.judgement is not None:
+        yield judgement_section(ended.judgement)
+    if ended.verified is not None:
+        rows = [(check.name, check.sentence, "") for check in ended.verified.checks]
+        yield Section(title="what was checked", rows=rows, verbosity=0 if not ended.verified.ok else 1)
+
+
+def _result(ended: Ended) -> Iterator[Row]:
+    counts, effort = ended.counts, ended.effort
+    earlier = f", {ended.before:,} of them by earlier runs" if ended.before else ""
+    yield "embedded", f"{counts.done:,} of {counts.planned:,} rows{earlier}", ""
+    if counts.failed:
+        yield "failed", f"{plural(counts.failed, 'row')}, listed below", ""
+    if counts.unchanged:
+        yield "too long", f"{plural(counts.unchanged, 'row')}, left as they are; --cut-long would cut them", ""
+    if counts.nothing:
+        yield "blank", f"{plural(counts.nothing, 'row')} with nothing to embed", ""
+    if ended.left:
+        yield "left", f"{plural(ended.left, 'row')} for the next run", ""
+    if effort.requests:
+        yield "took", f"{spoken(effort.seconds)}, {_effort(ended)}", ""
+    if effort.cut:
+        yield "cut", f"{plural(effort.cut, 'text')} longer than the model reads", ""
+    if effort.learned:
+        yield "learned", f"limits of the endpoint: {_limits(effort.learned)}", ""
+    if ended.cut is not None:
+        yield "switched", _switch(ended.cut), ""
+    if ended.missed:
+        yield "missed", f"{plural(ended.missed, 'row')} came or changed while it was switched", ""
+    if ended.detail:
+        yield "reason", safe(ended.detail, 1000), ""
+
+
+def _effort(ended: Ended) -> str:
+    effort = ended.effort
+    parts = [plural(effort.requests, "request"), f"{short(effort.tokens)} tokens"]
+    parts += [plural(effort.retries, "retry", "retries")] if effort.retries else []
+    parts += [f"{effort.same:,} equal texts"] if effort.same else []
+    return ", ".join(parts)
+
+
+_LIMIT_WORDS = {
+    "batch": "texts in a request",
+    "tokens": "tokens in a request",
+    "bytes": "bytes in a request",
+    "concurrency": "requests at a time",
+    "window": "tokens in a text",
+}
+
+
+def _limits(learned: Mapping[str, int]) -> str:
+    return ", ".join(f"{number:,} {_LIMIT_WORDS.get(name, name)}" for name, number in learned.items())
+
+
+def _switch(cut: CutOver) -> str:
+    if cut.recovered:
+        return "by the earlier run, which ended before it could say so"
+    parts = [f"in one step; other writers waited {cut.locked_seconds:.2f} s"]
+    parts += [f"{plural(cut.emptied, 'row')} left without a vector"] if cut.emptied else []
+    parts += [f"calibration {cut.calibration}"] if cut.calibration else []
+    return ", ".join(parts)
+
+
+def _failed(ended: Ended) -> Iterator[Row]:
+    for entry in ended.failed[:_SHOWN]:
+        tokens = f", {entry.tokens:,} tokens" if entry.tokens else ""
+        said = f": {entry.detail}" if entry.detail else ""
+        yield f"{entry.kind}:{entry.id}", safe(f"{entry.reason.replace('_', ' ')}{tokens}{said}", 400), ""
+    rest = ended.counts.failed + ended.counts.unchanged - min(len(ended.failed), _SHOWN)
+    if rest > 0:
+        yield "", f"and {rest:,} more; --json lists them", ""

@@ -12,7 +12,7 @@ import pytest
 from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.rebuild.model import Progress
 from cpersona_cli.record import replace
-from cpersona_cli.report.progress import Form, Teller, duration, line_of, short, telling
+from cpersona_cli.report.progress import Form, Teller, duration, line_of, short, spoken, telling
 
 HALF = Progress(
     phase="embedding", done=1500, total=3000, failed=2, tokens=18_400, rate=412.4, in_flight=4, retries=1, left=61.2
@@ -68,6 +68,20 @@ def test_a_hundred_per_cent_only_when_all_is_done() -> None:
 )
 def test_durations(seconds: float, shown: str) -> None:
     assert duration(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0.4, "less than a second"),
+        (59.4, "59 s"),
+        (59.6, "1 min 0 s"),
+        (3599.0, "59 min 59 s"),
+        (7500.0, "2 h 5 min"),
+    ],
+)
+def test_durations_in_words(seconds: float, shown: str) -> None:
+    assert spoken(seconds) == shown
 
 
 @pytest.mark.parametrize(("number", "shown"), [(950, "950"), (1000, "1k"), (999_499, "999k"), (999_500, "1.0M")])
