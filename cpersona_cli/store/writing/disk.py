@@ -10,9 +10,9 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from cpersona_cli.store.sql import code_of
 from cpersona_cli.store.files import sibling
 from cpersona_cli.store.model import StoreError
+from cpersona_cli.store.sql import code_of
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} if os.name != "nt" else {errno.ENOSPC, errno.EFBIG}
 #: What SQLite keeps beside a database of its own.

@@ -51,7 +51,7 @@ class JobLock:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         descriptor = os.open(self._path, flags, 0o600)
         try:
-            _lock(descriptor)
+            lock_descriptor(descriptor)
             # Whoever held it before may have removed the file after we opened it.
             if os.fstat(descriptor).st_ino == self._path.stat().st_ino:
                 os.ftruncate(descriptor, 0)
@@ -94,7 +94,7 @@ def busy(database: Path) -> int | None:
     except OSError:
         return None
     try:
-        _lock(descriptor)
+        lock_descriptor(descriptor)
     except OSError:
         return _holder(path)
     finally:
@@ -109,12 +109,12 @@ def _holder(path: Path) -> int:
         return 0
 
 
-def _lock(descriptor: int) -> None:
+def lock_descriptor(descriptor: int, place: int = _PLACE) -> None:
     """Lock without waiting. Raises ``OSError`` when another has it."""
     if sys.platform == "win32":  # pragma: no cover
         import msvcrt  # noqa: PLC0415 - not elsewhere
 
-        os.lseek(descriptor, _PLACE, os.SEEK_SET)
+        os.lseek(descriptor, place, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         os.lseek(descriptor, 0, os.SEEK_SET)
     else:

@@ -8,40 +8,26 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import secrets
-import socket
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from cpersona_cli.record import field, record
 from cpersona_cli.store.files import sibling
 from cpersona_cli.store.job import JobState, Refused, Staged, Target, staging_path
 from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.writing import stagingfile
 from cpersona_cli.store.writing.disk import publish, remove, told
 from cpersona_cli.store.writing.joblock import JobLock
-from cpersona_cli.store.writing.stagingfile import Meta
+from cpersona_cli.store.writing.stagingfile import Meta, StagingCounts
 from cpersona_cli.store.writing.vectors import finite
 
 #: Ids in one question to SQLite.
 _ASKED = 500
-
-
-@record(kw_only=True)
-class StagingCounts:
-    """What a staging file holds: rows with a vector by kind, rows without one by reason, distinct vectors."""
-
-    rows: Mapping[Kind, int] = field(default_factory=dict)
-    refused: Mapping[str, int] = field(default_factory=dict)
-    vectors: int = 0
-
-    @property
-    def staged(self) -> int:
-        return sum(self.rows.values())
 
 
 class Staging:
@@ -120,17 +106,23 @@ class Staging:
         """
         lock = JobLock(database).acquire()
         try:
-            if not os.path.lexists(staging_path(database)):
-                lock.release()
-                return None
-            try:
-                return cls._opened(database, lock, fresh=False)
-            except stagingfile.LostError:
-                lock.release()
-                return None
+            found = cls.under(database, lock)
         except BaseException:
             lock.release()
             raise
+        if found is None:
+            lock.release()
+        return found
+
+    @classmethod
+    def under(cls, database: Path, lock: JobLock) -> Self | None:
+        """``open_existing`` for a caller that holds the lock already; it keeps it where there is no job."""
+        if not os.path.lexists(staging_path(database)):
+            return None
+        try:
+            return cls._opened(database, lock, fresh=False)
+        except stagingfile.LostError:
+            return None
 
     @classmethod
     def _opened(cls, database: Path, lock: JobLock, *, fresh: bool, notes: Sequence[str] = ()) -> Self:
@@ -175,7 +167,7 @@ class Staging:
 
     def beat(self) -> None:
         """Say that this process is at work on it; every ``add`` does so too."""
-        self._write_meta(pid=os.getpid(), host=socket.gethostname(), boot=stagingfile.boot_id())
+        self._write_meta(pid=os.getpid(), host=platform.node(), boot=stagingfile.boot_id())
 
     def keep(self, name: str, value: object) -> None:
         """Keep something of the caller's with the job (plan figures, learned limits), as JSON."""
@@ -234,7 +226,7 @@ class Staging:
     def _point(self, rows: Iterable[tuple[Kind, int, bytes]]) -> int:
         before = self._connection.total_changes
         self._connection.executemany(
-            "INSERT OR REPLACE INTO rows(kind, id, digest, ref) SELECT ?1, ?2, ?3, ref FROM vectors WHERE digest = ?3",
+            "INSERT OR REPLACE INTO rows(kind, id, digest, ref) SELECT ?, ?, digest, ref FROM vectors WHERE digest = ?",
             rows,
         )
         return self._connection.total_changes - before
@@ -270,8 +262,7 @@ class Staging:
     def counts(self) -> StagingCounts:
         """What is here; one look at every entry, not at the vectors."""
         with told(self.path):
-            rows, refused, vectors = stagingfile.counts_of(self._connection)
-        return StagingCounts(rows=rows, refused=refused, vectors=vectors)
+            return stagingfile.counts_of(self._connection)
 
     def refused(self, kind: Kind | None = None) -> Iterator[Refused]:
         """Rows that have a reason in the place of a vector, in order of kind and id."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from cpersona_cli.record import fields, record, replace
+from cpersona_cli.record import field, fields, record, replace
 from cpersona_cli.store.files import sibling
 from cpersona_cli.store.header import head_of
 from cpersona_cli.store.job import JobState, Target
@@ -60,6 +60,19 @@ class Meta:
     boot: str = ""
 
 
+@record(kw_only=True)
+class StagingCounts:
+    """What a staging file holds: rows with a vector by kind, rows without one by reason, distinct vectors."""
+
+    rows: Mapping[Kind, int] = field(default_factory=dict)
+    refused: Mapping[str, int] = field(default_factory=dict)
+    vectors: int = 0
+
+    @property
+    def staged(self) -> int:
+        return sum(self.rows.values())
+
+
 @record
 class Opened:
     """An open staging file, and what is to be said of it."""
@@ -104,7 +117,7 @@ def open_file(path: Path, *, lost_is_error: bool = False) -> Opened | None:
     if not is_plain(path):
         return None
     try:
-        _ours(path)
+        check_ours(path)
         with told(path):
             return _mended(path)
     except LostError:
@@ -113,7 +126,7 @@ def open_file(path: Path, *, lost_is_error: bool = False) -> Opened | None:
         return None
 
 
-def _ours(path: Path) -> None:
+def check_ours(path: Path) -> None:
     """Raises ``StoreError`` when the file at ``path`` is not a staging file of this tool, ``LostError`` for a ruin."""
     with told(path):
         head = head_of(path, _HEAD)
@@ -239,8 +252,8 @@ def boot_id() -> str:
         return ""
 
 
-def counts_of(connection: sqlite3.Connection) -> tuple[dict[Kind, int], dict[str, int], int]:
-    """Rows with a vector by kind, rows without one by reason, and distinct vectors."""
+def counts_of(connection: sqlite3.Connection) -> StagingCounts:
+    """What a staging file holds."""
     rows = {
         Kind(kind): number
         for kind, number in connection.execute(
@@ -251,4 +264,4 @@ def counts_of(connection: sqlite3.Connection) -> tuple[dict[Kind, int], dict[str
         connection.execute("SELECT reason, count(*) FROM rows WHERE ref IS NULL GROUP BY reason ORDER BY 2 DESC, 1")
     )
     (vectors,) = connection.execute("SELECT count(*) FROM vectors").fetchone()
-    return rows, refused, vectors
+    return StagingCounts(rows=rows, refused=refused, vectors=vectors)
