@@ -34,6 +34,7 @@ Vector = list[float]
 class Body:
     """What a success body holds. ``detail`` says what was seen, ``seen_as`` whose contract it looks like.
 
+    ``stated_dim`` is the number of dimensions that it states beside its vectors, whatever theirs is.
     ``info``, ``retry_after`` and ``limit`` stand for an error inside the success, as in a failed reply.
     """
 
@@ -42,6 +43,7 @@ class Body:
     detail: str = ""
     seen_as: str = ""
     model: str = ""
+    stated_dim: int | None = None
     info: ErrorInfo | None = None
     out_of_order: bool = False
     retry_after: float | None = None
@@ -123,7 +125,8 @@ def _http(document: object, sent: Sent) -> Body:
     if document["embeddings"] == [] and "model" in document:
         # what Ollama's own route says to a request without `input`
         raise _RefusedError(Kind.WRONG_CONTRACT, "no vectors", seen_as="Ollama")
-    return Body(kind=Kind.OK, vectors=_vectors(document["embeddings"], sent.count), model=_model(document))
+    vectors = _vectors(document["embeddings"], sent.count)
+    return Body(kind=Kind.OK, vectors=vectors, model=_model(document), stated_dim=_stated(document))
 
 
 def _api(document: object, sent: Sent) -> Body:
@@ -151,7 +154,13 @@ def _api(document: object, sent: Sent) -> Body:
     for index, item in zip(order, items, strict=True):
         placed[index] = item["embedding"]
     vectors = _vectors(placed, sent.count)
-    return Body(kind=Kind.OK, vectors=vectors, model=_model(document), out_of_order=order != sorted(order))
+    return Body(
+        kind=Kind.OK,
+        vectors=vectors,
+        model=_model(document),
+        stated_dim=_stated(document),
+        out_of_order=order != sorted(order),
+    )
 
 
 def _index(item: dict[str, object], position: int, count: int) -> int:
@@ -261,6 +270,11 @@ def _whose(document: object) -> str:
 def _model(document: dict[str, object]) -> str:
     model = document.get("model")
     return model if isinstance(model, str) else ""
+
+
+def _stated(document: dict[str, object]) -> int | None:
+    number = document.get("dimensions")
+    return number if isinstance(number, int) and not isinstance(number, bool) and 0 < number < 10**9 else None
 
 
 def _name(value: object) -> str:

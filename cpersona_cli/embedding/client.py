@@ -264,6 +264,7 @@ class Client:
             dim=len(body.vectors[0]) if body.vectors else None,
             norms=lengths,
             model=quotable(body.model[:100], self.endpoint.secrets),
+            stated_dim=body.stated_dim,
             evidence=self._shown(evidence),
         )
 

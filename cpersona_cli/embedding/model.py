@@ -147,7 +147,8 @@ class Outcome:
     then ``kind`` is of stage ``meaning``). ``vectors`` are in the order of the texts, ``dim`` their width, ``norms``
     their Euclidean lengths as received. ``retry_after`` and ``elapsed`` are seconds. ``server_message`` is a readable
     sentence of the server's own, safe to show as a quotation. ``evidence`` are (name, value) pairs of what was seen.
-    ``limit`` is a number the server stated (largest batch, window in tokens).
+    ``limit`` is a number the server stated (largest batch, window in tokens), ``stated_dim`` the dimensions it claims
+    beside its vectors: no more than a claim.
     """
 
     kind: Kind
@@ -162,6 +163,7 @@ class Outcome:
     model: str = ""
     elapsed: float = 0.0
     limit: int | None = None
+    stated_dim: int | None = None
     via_proxy: str = ""
     evidence: tuple[tuple[str, str], ...] = ()
 

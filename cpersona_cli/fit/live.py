@@ -48,6 +48,7 @@ def _live(endpoint: Endpoint, measured: Measured, said: Stated, label: str, stat
     outcome = measured.outcome
     agreed = outcome.ok and measured.repeat is not None and measured.repeat > 0
     claims = [*stated, *([("GET /capabilities", said.dimensions)] if said.dimensions else [])]
+    claims += [("its own reply", outcome.stated_dim)] if outcome.stated_dim else []
     view = outcome.server_view
     return Live(
         label=label,
