@@ -52,8 +52,9 @@ class Pilot:
 class Plan:
     """What a rebuild would do. Nothing was written when this was made.
 
-    Sizes are bytes, times seconds; ``tokens`` is an estimate. ``left_out`` are rows by reason. ``consent`` names the
-    host that stored texts would be sent to, where that is not this computer.
+    Sizes are bytes, times seconds; ``tokens`` is an estimate. ``wal_bytes`` are those of the log of the switch and of
+    the growth of the database, ``undo_bytes`` those of the old vectors, which are kept. ``left_out`` are rows by
+    reason. ``consent`` names the host that stored texts would be sent to, where that is not this computer.
     """
 
     target: Target
@@ -67,6 +68,7 @@ class Plan:
     requests: int = 0
     seconds: float | None = None
     staging_bytes: int = 0
+    undo_bytes: int = 0
     backup_bytes: int = 0
     wal_bytes: int = 0
     free_bytes: int | None = None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from cpersona_cli.embedding.likeness import Likeness
 from cpersona_cli.embedding.meaning import NORM_TOLERANCE, ZERO
 from cpersona_cli.embedding.model import Mode
 from cpersona_cli.embedding.stored import FLOAT, length
-from cpersona_cli.fit.model import Break, Fit, Likeness
+from cpersona_cli.fit.model import Break, Compared, Fit
 from cpersona_cli.rebuild.model import Only
 from cpersona_cli.record import record
 from cpersona_cli.store.job import Target
@@ -16,7 +17,6 @@ from cpersona_cli.store.model import Kind, Row
 
 #: An id past every other.
 _END = 2**63 - 1
-_OTHERS = frozenset({Likeness.OTHER, Likeness.WIDTH})
 
 #: Why a row is left out, in words for the plan.
 BLANK = "blank: nothing to embed"
@@ -104,30 +104,35 @@ def foreign_ranges(fit: Fit) -> tuple[Range, ...]:
     """The rows a fit tells to be another model's; what lies between two judged rows of different models counts in.
 
     A table where foreign rows lie among others without a clean break is taken as a whole: a new vector harms no row.
+    Rows of another width are not listed, as each shows that by itself.
     """
     return tuple(found for kind in Kind for found in _ranges(fit, kind))
 
 
 def _ranges(fit: Fit, kind: Kind) -> Iterator[Range]:
-    judged = sorted((one for one in fit.compared if one.kind is kind), key=lambda one: one.id)
-    others = [one for one in judged if one.likeness in _OTHERS]
+    others = [one for one in (*fit.compared, *fit.isolated) if one.kind is kind and _other(one)]
     breaks = sorted((found for found in fit.breaks if found.kind is kind), key=lambda found: found.before.id)
-    if not breaks:
-        if others:
-            yield Range(kind, 0, _END)
+    if kind in fit.interleaved or (others and not breaks):
+        yield Range(kind, 0, _END)
         return
     segments = tuple(_segments(kind, breaks))
     yield from segments
-    for one in others:
-        if not any(found.first <= one.id <= found.last for found in segments):
-            yield Range(kind, one.id, one.id)
+    for number in sorted({one.id for one in others}):
+        if not any(found.first <= number <= found.last for found in segments):
+            yield Range(kind, number, number)
 
 
 def _segments(kind: Kind, breaks: Sequence[Break]) -> Iterator[Range]:
-    if breaks[0].before.likeness in _OTHERS:
+    if not breaks:
+        return
+    if _other(breaks[0].before):
         yield Range(kind, 0, breaks[0].after.id - 1)
     for left, right in pairwise(breaks):
-        if left.after.likeness in _OTHERS or right.before.likeness in _OTHERS:
+        if _other(left.after) or _other(right.before):
             yield Range(kind, left.before.id + 1, right.after.id - 1)
-    if breaks[-1].after.likeness in _OTHERS:
+    if _other(breaks[-1].after):
         yield Range(kind, breaks[-1].before.id + 1, _END)
+
+
+def _other(one: Compared) -> bool:
+    return one.likeness is Likeness.OTHER

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cpersona_cli.embedding.kinds import Kind as CallKind
-from cpersona_cli.fit.model import Break, Compared, Fit, Likeness, Live, State
+from cpersona_cli.embedding.likeness import Likeness
+from cpersona_cli.fit.model import Break, Compared, Fit, Live, State
 from cpersona_cli.rebuild.model import Only
 from cpersona_cli.rebuild.select import BLANK, CURRENT, Range, current, foreign_ranges, selector
 from cpersona_cli.record import replace
@@ -148,6 +149,9 @@ def test_without_a_clean_break_the_whole_table_is_taken() -> None:
     (found,) = foreign_ranges(fit(*ones))
     assert (found.kind, found.first) == (Kind.MEMORY, 0)
     assert foreign_ranges(fit(ones[0], ones[3])) == ()
+    assert foreign_ranges(fit(ones[0], compared(5, Likeness.WIDTH), compared(6, Likeness.NEAR))) == ()
+    (found,) = foreign_ranges(replace(fit(ones[0]), interleaved=(Kind.EPISODE,)))
+    assert (found.kind, found.first) == (Kind.EPISODE, 0)
 
 
 @given(st.lists(st.sampled_from([SAME, OTHER]), min_size=1, max_size=30))
