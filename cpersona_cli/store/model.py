@@ -9,6 +9,11 @@ from typing import Protocol
 
 from cpersona_cli.record import field, record
 
+#: Groups of a table that are listed; the smallest of more are folded together.
+LISTED_GROUPS = 500
+#: The agent of rows that are counted together because there are too many agents to list.
+FOLDED = "*"
+
 
 class Kind(StrEnum):
     """What carries a vector of its own. The words are the server's, as in ``record_blocks.parent_kind``."""

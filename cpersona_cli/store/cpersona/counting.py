@@ -1,0 +1,226 @@
+"""How many rows of a table are alike in width, label and agent: one pass over it, in constant memory.
+
+Most stores hold one kind of vector. SQLite skips over the rows of the kind that is most frequent without handing them
+out, so that only the others cost time; how many rows each agent has at all is in an index of the server's. What
+is left over is the frequent kind. Only where the others stand at the very edge of an agent's rows is the table gone
+through a second time, row by row, to tell the edges of the frequent kind.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sqlite3
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cpersona_cli.record import record, replace
+from cpersona_cli.store.cpersona.features import Table
+from cpersona_cli.store.model import FOLDED
+from cpersona_cli.store.sql import code_of
+
+#: Agents counted by name; the rest, those with the fewest rows, together.
+AGENTS = 200
+#: Labels counted by name.
+_LABELS = 200
+#: Rows at either end of the table from which the most frequent kind is guessed.
+_PEEK = 50
+#: Ids remembered of all groups, at even distances.
+_REMEMBERED = 16_384
+#: Bytes of a row beside its vector that still leave it on one page with it.
+_BESIDE = 400
+
+
+@record
+class Sort:
+    """What makes vectors alike in a table: their SQLite type, length in bytes (of text: characters), and label."""
+
+    type: str
+    size: int | None
+    label: object  # as it is stored: text, but for a hand that changed it
+
+    @property
+    def is_blob(self) -> bool:
+        return self.type == "blob" and bool(self.size)
+
+
+_NONE = Sort("", None, "")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Rows of one table and one agent that are alike.
+
+    ``ids`` are some of them at even distances, for those who want to look at a few: rowids; empty where the rows
+    were only counted.
+    """
+
+    agent: str
+    sort: Sort
+    rows: int = 0
+    first: int = 0
+    last: int = 0
+    oldest: str = ""
+    newest: str = ""
+    ids: list[int] = field(default_factory=list)
+
+    def take(self, other: Tally) -> None:
+        """Add the rows of ``other``; its ids are forgotten."""
+        edges = [tally for tally in (self, other) if tally.rows]
+        self.first = min((tally.first for tally in edges), default=0)
+        self.last = max((tally.last for tally in edges), default=0)
+        self.oldest = min((tally.oldest for tally in edges), default="")
+        self.newest = max((tally.newest for tally in edges), default="")
+        self.rows += other.rows
+
+
+@record
+class Counted:
+    """The tallies of one table. ``labels`` is False where time did not suffice to tell labels apart.
+
+    ``table`` then names no column of labels.
+    """
+
+    table: Table
+    tallies: Sequence[Tally]
+    labels: bool = True
+
+
+def tallies(connection: sqlite3.Connection, table: Table, page_size: int) -> Counted:
+    """Count ``table``, of whose database a page has ``page_size`` bytes.
+
+    Raises ``sqlite3.Error``, with ``SQLITE_INTERRUPT`` when the time set on the connection was up.
+    """
+    if not table.label:
+        return Counted(table, _tallies(connection, table))
+    bare = replace(table, label="")
+    largest = max((sort.size or 0 for sort in _peek(connection, bare)), default=0)
+    if largest + _BESIDE <= page_size:
+        return Counted(table, _tallies(connection, table))
+    # The label stands behind the vector, which fills pages of its own: reading it costs several times the rest.
+    found = _tallies(connection, bare)
+    try:
+        return Counted(table, _tallies(connection, table))
+    except sqlite3.OperationalError as error:
+        if code_of(error) != sqlite3.SQLITE_INTERRUPT:
+            raise
+        return Counted(bare, found, labels=False)
+
+
+def _tallies(connection: sqlite3.Connection, table: Table) -> Sequence[Tally]:
+    frequent = Counter(_peek(connection, table)).most_common(1)
+    if not frequent:
+        return ()
+    ((sort, _),) = frequent
+    totals = _totals(connection, table)
+    others = _gathered(connection, table, totals, unlike=sort)
+    rest = _remainder(totals, others, sort)
+    return _gathered(connection, table, totals) if rest is None else [*rest, *others]
+
+
+def _columns(table: Table) -> tuple[str, str, str, str]:
+    """The vector, the label, the agent and the time of a row in SQL."""
+    return table.vector, table.label or "''", table.agent or "''", table.created or "''"
+
+
+def _peek(connection: sqlite3.Connection, table: Table) -> Iterator[Sort]:
+    vector, label, _, _ = _columns(table)
+    for direction in ("", " DESC"):
+        order = ", ".join(f"{column}{direction}" for column in table.order)
+        for kind, size, name in connection.execute(
+            f"SELECT typeof({vector}), length({vector}), {label} FROM {table.name} ORDER BY {order} LIMIT {_PEEK}"  # noqa: S608 - our own names
+        ):
+            yield Sort(kind, size, name)
+
+
+def _totals(connection: sqlite3.Connection, table: Table) -> dict[str, Tally]:
+    """Rows and edges per agent, whatever their vectors: of the ``AGENTS`` with most rows, and of the others."""
+    _, _, agent, created = _columns(table)
+    found = connection.execute(
+        f"SELECT {agent}, count(*), min({table.key}), max({table.key}), min({created}), max({created})"  # noqa: S608
+        f" FROM {table.name}" + (f" GROUP BY {agent}" if table.agent else "")
+    )
+    largest: list[tuple[int, str, Tally]] = []
+    rest = Tally(FOLDED, _NONE)
+    for name, rows, first, last, oldest, newest in found:
+        if not rows:
+            continue
+        tally = Tally(str(name), _NONE, rows, first, last, str(oldest), str(newest))
+        heapq.heappush(largest, (rows, tally.agent, tally))
+        if len(largest) > AGENTS:
+            rest.take(heapq.heappop(largest)[2])
+    totals = {agent: tally for _, agent, tally in largest}
+    if rest.rows:
+        if FOLDED in totals:  # an agent that is itself called like all the others together
+            rest.take(totals[FOLDED])
+        totals[FOLDED] = rest
+    return totals
+
+
+def _gathered(
+    connection: sqlite3.Connection, table: Table, agents: Container[str], unlike: Sort | None = None
+) -> list[Tally]:
+    """Every row, or every one ``unlike`` a sort, one by one; those of agents not among ``agents`` together."""
+    vector, label, agent, created = _columns(table)
+    where = f" WHERE NOT (length({vector}) IS ? AND typeof({vector}) = ? AND {label} IS ?)" if unlike else ""
+    rows = connection.execute(
+        f"SELECT {agent}, typeof({vector}), length({vector}), {label}, {table.key}, {table.place},"  # noqa: S608
+        f" ifnull(CAST({created} AS TEXT), '') FROM {table.name}{where}",
+        (unlike.size, unlike.type, unlike.label) if unlike else (),
+    )
+    found: dict[tuple[object, ...], Tally] = {}
+    strides: dict[int, int] = {}
+    labels: set[object] = set()
+    for owner, kind, size, name, key, place, time in rows:
+        if owner not in agents:
+            owner = FOLDED  # noqa: PLW2901
+        if name not in labels:
+            if len(labels) < _LABELS:
+                labels.add(name)
+            else:
+                name = FOLDED  # noqa: PLW2901
+        alike = (owner, kind, size, name)
+        tally = found.get(alike)
+        if tally is None:
+            tally = found[alike] = Tally(str(owner), Sort(kind, size, name), 0, key, key, time, time)
+            strides[id(tally)] = 1
+        if tally.rows % strides[id(tally)] == 0:
+            tally.ids.append(place)
+            if len(tally.ids) * len(found) > _REMEMBERED:
+                del tally.ids[1::2]
+                strides[id(tally)] *= 2
+        tally.rows += 1
+        if key < tally.first:
+            tally.first = key
+        elif key > tally.last:
+            tally.last = key
+        if time < tally.oldest:
+            tally.oldest = time
+        elif time > tally.newest:
+            tally.newest = time
+    return list(found.values())
+
+
+def _remainder(totals: Mapping[str, Tally], others: Sequence[Tally], sort: Sort) -> list[Tally] | None:
+    """What is left of ``totals`` without ``others``, all of one ``sort``; None where its edges cannot be told."""
+    rest = []
+    for agent, total in totals.items():
+        odd = [tally for tally in others if tally.agent == agent]
+        left = total.rows - sum(tally.rows for tally in odd)
+        if left < 0:  # an index that is out of step with its table
+            return None
+        if left and odd and not all(_inside(tally, total) for tally in odd):
+            return None
+        if left:
+            rest.append(Tally(agent, sort, left, total.first, total.last, total.oldest, total.newest))
+    return rest
+
+
+def _inside(tally: Tally, total: Tally) -> bool:
+    """Whether the edges of ``total`` are none of the rows of ``tally``."""
+    dated = bool(total.newest)
+    return (
+        total.first < tally.first
+        and tally.last < total.last
+        and (not dated or (total.oldest < tally.oldest and tally.newest < total.newest))
+    )
