@@ -1,4 +1,4 @@
-"""Measuring how the rows of a store can be recalled: cheap statements first, one pass over the memories last.
+"""Measuring how the rows of a store can be recalled: cheap statements first, those that read every row last.
 
 Everything runs on the one connection that also counts (``census``), under its deadline; whatever it cuts off is named
 ``unmeasured``. Memory stays the same for any number of rows: places and agents are kept up to a limit.
@@ -13,7 +13,7 @@ from cpersona_cli.store.audit_dates import walk
 from cpersona_cli.store.audit_model import Audit, Beyond, Burst, Copies, Moved, Wants
 from cpersona_cli.store.boundary import Newest, newest_episodes
 from cpersona_cli.store.census import Census, measurer
-from cpersona_cli.store.sql import one, stop_at
+from cpersona_cli.store.sql import stop_at
 
 #: Places (agent, project, channel) of episodes that are kept by name, those with most rows.
 PLACES = 5_000
@@ -55,6 +55,9 @@ def audit(connection: sqlite3.Connection, deadline: float, wants: Wants, census:
             if {"agent_id", "created_at", "embedding"} <= names
             for beyond in _beyond(connection, table, wants)
         )
+    if axes | {"timestamp"} <= memories:
+        with measure("dates", "memories", "effects"):
+            found |= walk(connection, newest, wants.lenses, episodes)
     if axes | {"content", "source"} <= memories:
         # Without the index that holds one text per place, every row would have to be held against every other.
         if "idx_memories_dedup_content" not in census.present:
@@ -62,9 +65,6 @@ def audit(connection: sqlite3.Connection, deadline: float, wants: Wants, census:
         else:
             with measure("copies"):
                 found["copies"] = _copies(connection)
-    if axes | {"timestamp"} <= memories:
-        with measure("dates", "memories", "effects"):
-            found |= walk(connection, newest, wants.lenses, episodes)
     return Audit(**found)  # type: ignore[arg-type]
 
 
@@ -93,10 +93,10 @@ def _beyond(connection: sqlite3.Connection, table: str, wants: Wants) -> list[Be
     ).fetchall()
     if not large:
         return []
-    # The server's own partial index holds just the rows without a vector.
+    # The server's own partial index holds just the rows without a vector; the sign keeps the grouping off another.
     bare = dict(
         connection.execute(
-            f"SELECT agent_id, count(*) FROM {table} WHERE embedding IS NULL GROUP BY 1"  # noqa: S608
+            f"SELECT agent_id, count(*) FROM {table} WHERE embedding IS NULL GROUP BY +agent_id"  # noqa: S608
         ).fetchall()
     )
     found = []
@@ -118,26 +118,28 @@ def _beyond(connection: sqlite3.Connection, table: str, wants: Wants) -> list[Be
 
 # The server calls a text stored before when it stands in the place written to, or in a wider one, under the same
 # source id; imports and races pass by that look.
+#: The looking is done in one index that holds every column it needs, the sources only of what was found.
 _WIDER = """
-SELECT narrow.id, min(wide.id), count(*) OVER () FROM memories AS narrow
+WITH candidate AS MATERIALIZED (
+  SELECT id FROM memories AS narrow WHERE
+    project_id <> '' AND EXISTS (SELECT 1 FROM memories AS wide WHERE wide.agent_id = narrow.agent_id
+      AND wide.project_id = '' AND wide.channel = narrow.channel AND wide.content = narrow.content)
+    OR channel <> '' AND EXISTS (SELECT 1 FROM memories AS wide WHERE wide.agent_id = narrow.agent_id
+      AND wide.project_id = narrow.project_id AND wide.channel = '' AND wide.content = narrow.content)
+    OR project_id <> '' AND channel <> '' AND EXISTS (SELECT 1 FROM memories AS wide
+      WHERE wide.agent_id = narrow.agent_id AND wide.project_id = '' AND wide.channel = ''
+      AND wide.content = narrow.content))
+SELECT narrow.id, min(wide.id), count(*) OVER () FROM candidate
+JOIN memories AS narrow ON narrow.id = candidate.id
 JOIN memories AS wide ON wide.agent_id = narrow.agent_id
   AND wide.project_id IN (narrow.project_id, '') AND wide.channel IN (narrow.channel, '')
   AND wide.content = narrow.content AND wide.id <> narrow.id
   AND iif(json_valid(wide.source), json_extract(wide.source, '$.id'), '')
     IS iif(json_valid(narrow.source), json_extract(narrow.source, '$.id'), '')
-WHERE narrow.project_id <> '' OR narrow.channel <> ''
 GROUP BY narrow.id ORDER BY narrow.id LIMIT ?"""
 
 
 def _copies(connection: sqlite3.Connection) -> Copies:
-    # Only an agent with rows in a wider and in a narrower place can have both.
-    both = one(
-        connection,
-        "SELECT EXISTS (SELECT 1 FROM memories WHERE project_id <> '' OR channel <> '')"
-        " AND EXISTS (SELECT 1 FROM memories WHERE project_id = '' OR channel = '')",
-    )
-    if not both:
-        return Copies()
     rows = connection.execute(_WIDER, (LISTED,)).fetchall()
     return Copies(rows=rows[0][2] if rows else 0, pairs=tuple((int(a), int(b)) for a, b, _ in rows))
 
