@@ -44,10 +44,12 @@ def test_a_call_that_works() -> None:
 )
 def test_a_stated_width_is_heard_and_not_believed(said: object, heard: int | None) -> None:
     items = [{"index": n, "embedding": vector} for n, vector in enumerate(GOOD["embeddings"])]
-    with serve([reply({**GOOD, "dimensions": said}), reply({"data": items, "dimensions": said})]) as server:
-        for endpoint in (http(server.url), Endpoint(mode="api", url=server.url, key="k", model="m", timeout=20.0)):
-            outcome = ours(endpoint)
-            assert (outcome.kind, outcome.dim, outcome.stated_dim) == (Kind.OK, 2, heard)
+    with serve([reply({**GOOD, "dimensions": said})]) as server:
+        plain = ours(http(server.url))
+    with serve([reply({"data": items, "dimensions": said})]) as server:
+        api = ours(Endpoint(mode="api", url=server.url, key="k", model="m", timeout=20.0))
+    for outcome in (plain, api):
+        assert (outcome.kind, outcome.dim, outcome.stated_dim) == (Kind.OK, 2, heard)
 
 
 @pytest.mark.parametrize(
