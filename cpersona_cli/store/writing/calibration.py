@@ -130,7 +130,7 @@ def _replace(path: Path, content: bytes) -> None:
 def _turn(path: Path, schema: int) -> Iterator[None]:
     """Hold the lock by which servers take turns at the file, where they do. Raises ``OSError``."""
     lock = sibling(path, ".lock")
-    if schema < _LOCKING and not os.path.lexists(lock):
+    if not os.path.lexists(path) or (schema < _LOCKING and not os.path.lexists(lock)):
         yield
         return
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)

@@ -16,7 +16,7 @@ from cpersona_cli.store.writing.mainfile import TABLES, Main, Stored
 from cpersona_cli.store.writing.planning import Rule, Side, good
 from cpersona_cli.store.writing.settling import is_written, settle
 from cpersona_cli.store.writing.staging import Staging
-from cpersona_cli.store.writing.undofile import UndoFile, open_undo
+from cpersona_cli.store.writing.undofile import Entry, UndoFile, open_undo
 
 
 def unvouched(database: Path) -> Iterator[Row]:
