@@ -29,6 +29,7 @@ HELP = """Operator toolkit for CPersona, the MCP memory server.
 \b
   cpersona-cli doctor                  is memory configured so that it works?
   cpersona-cli probe                   what answers at the embedding endpoint?
+  cpersona-cli dimension               do the stored vectors fit the endpoint?
   cpersona-cli traps explain ID        what does a finding mean?
   cpersona-cli --version               which release is this?
 """
@@ -97,7 +98,11 @@ def _run(job: Job, argv: Sequence[str]) -> Report:
 
 def _parse(argv: Sequence[str]) -> Job | int:
     """The job of a command line, or the exit code when the parser has answered by itself (``--help``)."""
-    word = argv[0] if argv else ""
+    if not argv:
+        from cpersona_cli.commands.overview import overview  # noqa: PLC0415
+
+        return overview()
+    word = argv[0]
     if word in PLANNED:
         raise UsageError(f"this release has no `{word}` yet")
     if not word:
@@ -154,6 +159,10 @@ def _application(word: str = "") -> typer.Typer:
         from cpersona_cli.commands import probe  # noqa: PLC0415
 
         app.command("probe", help=probe.HELP)(probe.probe)
+    if word in {"", "dimension"}:
+        from cpersona_cli.commands import dimension  # noqa: PLC0415
+
+        app.command("dimension", help=dimension.HELP)(dimension.dimension)
     if word in {"", "traps"}:
         from cpersona_cli.commands import traps  # noqa: PLC0415
 

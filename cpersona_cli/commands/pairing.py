@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from cpersona_cli.commands.chosen import Chosen, named
@@ -17,10 +17,15 @@ from cpersona_cli.text import bare_url
 from cpersona_cli.traps.gather import Selection, gather
 from cpersona_cli.traps.live import goals
 from cpersona_cli.traps.model import Database, Facts, Target
+from cpersona_cli.traps.network_server import is_for
 from cpersona_cli.traps.shell import word
 
 #: Where a server does not run by its own command here, and so calls no endpoint that could be seen.
 _ELSEWHERE = frozenset({LaunchKind.REMOTE, LaunchKind.PROXY})
+
+
+#: A setting of the reference embedding server.
+_DIMENSIONS = "EMBEDDING_DIMENSIONS"
 
 
 @record(kw_only=True)
@@ -28,7 +33,8 @@ class Pair:
     """A database and an endpoint that work on each other. ``endpoint`` is None where no registration tells one.
 
     ``label`` names the registrations, or the option that named the endpoint. ``options`` are the words that make
-    another command choose the same endpoint for this database.
+    another command choose the same endpoint for this database. ``stated`` are the widths that settings claim for it:
+    (where, dimensions).
     """
 
     database: Database
@@ -36,6 +42,7 @@ class Pair:
     endpoint: Endpoint | None = None
     target: Target | None = None
     options: tuple[str, ...] = ()
+    stated: tuple[tuple[str, int], ...] = ()
 
 
 def look(selection: Selection, machine: Machine, seconds: float) -> Facts:
@@ -84,9 +91,24 @@ def _of(database: Database, facts: Facts) -> list[Pair]:
             endpoint=goal.endpoint,
             target=goal.targets[0],
             options=_registration(goal.targets[0], facts.machine) if len(own) > 1 else (),
+            stated=tuple(_stated(goal.targets[0], facts)),
         )
         for goal in own
     ]
+
+
+def _stated(target: Target, facts: Facts) -> Iterator[tuple[str, int]]:
+    """Widths that somebody wrote down for the endpoint of ``target``: for the server, or for the embedding server."""
+    value = target.environment.values.get(_DIMENSIONS)
+    written = [] if value is None else [(f"{_DIMENSIONS} in {value.place}", value.text)]
+    written += [
+        (f"{_DIMENSIONS} of the {start.title}", start.get(_DIMENSIONS))
+        for start in facts.embedding_servers
+        if is_for(target, start)
+    ]
+    for where, text in written:
+        if text.isascii() and text.isdecimal() and 0 < int(text) < 10**9:
+            yield where, int(text)
 
 
 def _registration(target: Target, machine: Machine) -> tuple[str, ...]:
