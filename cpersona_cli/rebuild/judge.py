@@ -101,6 +101,8 @@ async def judge(
     tried = fresh.keys() | ours.failed
     stored = _usable({place: row.old for place, row in enumerate(rows) if row.old is not None and place in tried})
     places = _places(searched, fresh)
+    if searched and not places:
+        ours.why = "the endpoint answers with another width than that of the new vectors"
     before: Mapping[int, int] = {}
     why, sent = "no endpoint with the old model was named", ours.sent
     if old is not None:
@@ -226,14 +228,12 @@ def _places(searches: Vectors, vectors: Vectors) -> Mapping[int, int]:
     pool = Pool([vectors[place] for place in order])
     places = {}
     for place, query in searches.items():
-        if len(query) != pool.dim * FLOAT:
-            continue
-        scores = pool.scores(query)
         if place not in index:
             places[place] = len(order) + 1
-            continue
-        own = scores[index[place]]
-        places[place] = sum(score >= own - _TIE for score in scores)
+        elif len(query) == pool.dim * FLOAT:
+            scores = pool.scores(query)
+            own = scores[index[place]]
+            places[place] = sum(score >= own - _TIE for score in scores)
     return places
 
 

@@ -146,4 +146,4 @@ def _size(count: int) -> str:
     for unit, size in (("GB", 10**9), ("MB", 10**6)):
         if count >= size:
             return f"{count / size:.1f} {unit}"
-    return f"{max(1, round(count / 1000))} kB" if count else "0 kB"
+    return f"{round(count / 1000)} kB"

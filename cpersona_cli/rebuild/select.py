@@ -65,8 +65,7 @@ def selector(
                 return RIGHT_WIDTH if row.vector is not None and len(row.vector) == size else ""
             case Only.DAMAGED:
                 return NONE_YET if row.vector is None else "" if damaged(row, unit=unit) else SOUND
-            case Only.FOREIGN:
-                return NONE_YET if row.vector is None else "" if _foreign(row, target, ranges) else OWN
+        return NONE_YET if row.vector is None else "" if _foreign(row, target, ranges) else OWN
 
     return reason
 
@@ -92,7 +91,7 @@ def damaged(row: Row, *, unit: bool = True) -> bool:
 
 
 def _foreign(row: Row, target: Target, ranges: Iterable[Range]) -> bool:
-    if row.vector is None or len(row.vector) != target.dim * FLOAT:
+    if len(row.vector or b"") != target.dim * FLOAT:
         return True
     telling = bool(target.fingerprint) or target.mode == Mode.API
     if telling and row.label and row.label != target.label:

@@ -47,6 +47,7 @@ class Defect(StrEnum):
 class Row:
     """One memory or episode. ``vector`` is the blob as stored, None where there is none or where it was not asked for.
 
+    What stands there and is no blob (text, a number) is an empty one.
     ``text`` is what is embedded: a memory's content, an episode's summary. ``created`` is ``created_at`` as stored.
     """
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import math
 import struct
+import sys
 from typing import Any
 
 import pytest
@@ -59,6 +60,14 @@ def test_the_server_itself_would_store_the_same() -> None:
 def test_what_is_no_vector(blob: Any) -> None:
     assert unpack(blob) is None
     assert length(blob) is None
+
+
+def test_vectors_are_little_endian_on_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    blob = pack(Mode.HTTP, [1.0, -2.5])
+    assert blob == bytes.fromhex("0000803f000020c0")
+    turned = b"".join(blob[place : place + 4][::-1] for place in (0, 4))
+    monkeypatch.setattr("cpersona_cli.embedding.stored.sys.byteorder", "big" if sys.byteorder == "little" else "little")
+    assert list(unpack(turned) or []) == [1.0, -2.5]
 
 
 def test_the_length_of_what_is_no_number_is_none() -> None:

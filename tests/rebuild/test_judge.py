@@ -267,6 +267,13 @@ def test_damaged_vectors_stop_nothing() -> None:
     assert found.agreement.rows == 128
 
 
+def test_new_vectors_of_another_width_than_the_endpoint_s_are_not_searched() -> None:
+    with serving(width=32) as server:
+        found = judged(items(NARROW, WIDE), new=http(server.url()))
+    assert found.new is None
+    assert found.sentences[0].endswith("the endpoint answers with another width than that of the new vectors")
+
+
 PARTS: list[tuple[str, str, str]] = [
     ("one two three four five six", "one two three", "four five six"),
     ("kurz", "", ""),

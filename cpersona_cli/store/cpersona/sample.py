@@ -35,7 +35,7 @@ def rows_of(
             kind=table.kind,
             id=identifier,
             text=text if isinstance(text, str) else "",
-            vector=vector if isinstance(vector, bytes) else None,
+            vector=vector if vector is None or isinstance(vector, bytes) else b"",
             label="" if name is None else str(name),
             agent=str(owner),
             created="" if when is None else str(when),
