@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cpersona_cli.install.release.version import NEWEST_KNOWN
 from cpersona_cli.install.settings.effective import Effective
 from cpersona_cli.text import plural
 from cpersona_cli.traps.model import (
@@ -109,6 +110,25 @@ def _confidence_order(facts: Facts) -> Iterator[Finding]:
             measured=f"{setting.name}=true and CPERSONA_CONFIDENCE_ORDERING is fusion",
             repair=set_variable(target.registration, "CPERSONA_CONFIDENCE_ORDERING", "legacy"),
         )
+
+
+def _mode(facts: Facts) -> Iterator[Finding]:
+    target = server(facts)
+    mode, confidence = target.settings["CPERSONA_RECALL_MODE"], target.settings["CPERSONA_CONFIDENCE_ENABLED"]
+    ordering = target.settings["CPERSONA_CONFIDENCE_ORDERING"]
+    orders = confidence.value is True and (ordering.value == "legacy" or not _reads(target, ordering))
+    if orders and mode.given and mode.value in {"rrf", "rsf"}:
+        yield Finding(
+            about=mode.name,
+            place=mode.place,
+            measured=f"{mode.name}={mode.text} and {confidence.name}=true, which orders the results",
+            repair=remove_variable(target.registration, mode.name, at=mode.place),
+        )
+
+
+def _reads(target: Target, setting: Effective) -> bool:
+    """Whether the release that starts reads the setting at all."""
+    return setting.setting.known_to(target.version.version or NEWEST_KNOWN)
 
 
 def _undated(facts: Facts) -> Iterator[Finding]:
@@ -221,6 +241,17 @@ TRAPS = (
         source="config.CONFIDENCE_ORDERING, new in 2.6.0",
         rows=("F6",),
         since="2.6.0",
+    ),
+    Trap(
+        id="recall.mode-inert",
+        title="The recall mode has no effect on the order",
+        severity=Severity.HINT,
+        needs=Needs.REGISTRATION,
+        detect=_mode,
+        expected="CPERSONA_RECALL_MODE unset where confidence orders the results",
+        costs="rrf and rsf then only pick the candidates; results come in the order of their confidence in both",
+        repair="remove it, or leave confidence off",
+        source="the server's behaviour contracts: both modes gave the same rows in 394 of 394 recalls",
     ),
     Trap(
         id="recall.undated-confidence",

@@ -25,6 +25,7 @@ def recall(env: dict[str, str], of: Reading | None = None, version: str | None =
 WINDOW = "recall.scan-window"
 REACH = "recall.reach-inert"
 CAP = "recall.content-cap"
+MODE = "recall.mode-inert"
 
 CASES = (
     Graded(
@@ -70,6 +71,28 @@ CASES = (
         "pass",
     ),
     Graded("recall.confidence-order", "before 2.6", recall({"CONFIDENCE_ENABLED": "true"}, version="2.5.12"), "pass"),
+    Graded(
+        MODE,
+        "confidence orders in 2.5",
+        recall({"CONFIDENCE_ENABLED": "true", "RECALL_MODE": "rsf"}, version="2.5.12"),
+        says="RECALL_MODE=rsf",
+        severity="hint",
+        count=1,
+    ),
+    Graded(
+        MODE,
+        "and since 2.6 where it is told to",
+        recall({"CONFIDENCE_ENABLED": "true", "CONFIDENCE_ORDERING": "legacy", "RECALL_MODE": "rrf"}),
+    ),
+    Graded(MODE, "it does not order", recall({"CONFIDENCE_ENABLED": "true", "RECALL_MODE": "rsf"}), "pass"),
+    Graded(MODE, "no confidence", recall({"RECALL_MODE": "rsf"}, version="2.5.12"), "pass"),
+    Graded(MODE, "the mode is left alone", recall({"CONFIDENCE_ENABLED": "true"}, version="2.5.12"), "pass"),
+    Graded(
+        MODE,
+        "cascade is another",
+        recall({"CONFIDENCE_ENABLED": "true", "RECALL_MODE": "cascade"}, version="2.5.12"),
+        "pass",
+    ),
     Graded(
         "recall.undated-confidence",
         "an old release",
