@@ -14,6 +14,7 @@ from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Measured, Plan, StoredText
 from cpersona_cli.embedding.model import Mode
 from cpersona_cli.embedding.probe import probe as measure_all
+from cpersona_cli.embedding.stored import unpack
 from cpersona_cli.install.clients.discover import BadSpecError
 from cpersona_cli.install.machine import Machine, this_machine
 from cpersona_cli.install.model import Discovery
@@ -22,8 +23,9 @@ from cpersona_cli.record import field, record, replace
 from cpersona_cli.report import inventory, probe
 from cpersona_cli.report.model import Report
 from cpersona_cli.report.output import say
+from cpersona_cli.store.cpersona.store import CPersonaStore
+from cpersona_cli.store.model import StoreError
 from cpersona_cli.store.reading import State
-from cpersona_cli.store.sample import SampleError, sample
 from cpersona_cli.text import bare_url, plural, safe
 from cpersona_cli.traps.endpoint import Subject, findings, unsettled
 from cpersona_cli.traps.gather import Selection, gather
@@ -35,7 +37,7 @@ _NAME = "cpersona-cli probe"
 
 #: The most that options may ask for: seconds, calls, stored texts.
 _MOST_CALLS, _MOST_SAMPLES = 100, 1000
-_GATHERING = 20.0
+_GATHERING, _SAMPLING = 20.0, 20.0
 
 
 @record(kw_only=True)
@@ -147,10 +149,10 @@ def _stored(request: Request, goals: Sequence[Goal]) -> tuple[StoredText, ...]:
         )
     _consent(request, goals)
     try:
-        rows = sample(path, request.samples)
-    except SampleError as error:
+        rows = CPersonaStore(path).texts(request.samples, deadline=time.monotonic() + _SAMPLING)
+    except StoreError as error:
         raise CommandError(f"--sample-from-db: {error}") from None
-    return tuple(StoredText(str(row.id), row.text, row.vector) for row in rows)
+    return tuple(StoredText(str(row.id), row.text, unpack(row.vector) or ()) for row in rows)
 
 
 def _consent(request: Request, goals: Iterable[Goal]) -> None:

@@ -23,7 +23,7 @@ from cpersona_cli.traps.model import CannotTellError, Detect, Facts, Finding, Ne
 
 if TYPE_CHECKING:
     from cpersona_cli.embedding.measured import Measured
-    from cpersona_cli.store.sample import Row
+    from cpersona_cli.store.model import Row
 
 #: Stored memories that are embedded again for comparison, where the endpoint is on this computer.
 SAMPLES = 6
@@ -96,8 +96,9 @@ def ask(facts: Facts, end: float, wait: float = 0.0) -> tuple[tuple[Subject, ...
 def _measured(goal: Goal, end: float, wait: float) -> Subject:
     from cpersona_cli.embedding.measured import Plan, StoredText  # noqa: PLC0415 - as above
     from cpersona_cli.embedding.probe import probe  # noqa: PLC0415
+    from cpersona_cli.embedding.stored import unpack  # noqa: PLC0415
 
-    samples = tuple(StoredText(str(row.id), row.text, row.vector) for row in _stored(goal))
+    samples = tuple(StoredText(str(row.id), row.text, unpack(row.vector) or ()) for row in _stored(goal))
     left = max(0.5, end - time.monotonic() - 1.0)
     plan = Plan(
         timeout=min(goal.endpoint.timeout, left),
@@ -112,14 +113,15 @@ def _measured(goal: Goal, end: float, wait: float) -> Subject:
 
 def _stored(goal: Goal) -> Sequence[Row]:
     """A few stored memories, unless they would have to leave this computer."""
-    from cpersona_cli.store.sample import SampleError, sample  # noqa: PLC0415 - only where one is asked
+    from cpersona_cli.store.cpersona.store import CPersonaStore  # noqa: PLC0415 - only where one is asked
+    from cpersona_cli.store.model import StoreError  # noqa: PLC0415
 
     reading = goal.reading
     if reading is None or reading.state is not State.OK or not is_loopback(goal.endpoint.url):
         return ()
     try:
-        return sample(reading.path, SAMPLES, timeout=2.0)
-    except SampleError:
+        return CPersonaStore(reading.path).texts(SAMPLES, deadline=time.monotonic() + 2.0)
+    except StoreError:
         return ()
 
 

@@ -116,7 +116,7 @@ def test_the_deadline_holds_against_an_endpoint_that_says_nothing(tmp_path: Path
 def test_a_measurement_that_fails_is_named_and_is_no_traceback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(_goal: live.Goal, _end: float) -> None:
+    def broken(_goal: live.Goal, _end: float, _wait: float) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr(live, "_measured", broken)

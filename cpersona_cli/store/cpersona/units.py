@@ -22,6 +22,7 @@ def quick() -> Callable[[bytes], bool]:
 
     def clearly(blob: bytes) -> bool:
         numbers = numpy.frombuffer(blob, wide).astype(float)
-        return abs(float(dot(numbers, numbers)) ** 0.5 - 1) <= CLEARLY
+        norm: float = float(dot(numbers, numbers)) ** 0.5
+        return abs(norm - 1) <= CLEARLY
 
     return clearly
