@@ -51,7 +51,7 @@ async def compare(
     found = [beside(row, dim) for row in rows]
     places = [place for place, row in enumerate(found) if row.likeness is Likeness.UNJUDGED and not row.why]
     texts = dict.fromkeys(rows[place].text for place in places)  # equal texts once
-    each = await embed_each(caller, list(texts), seconds) if texts else Each()
+    each = await embed_each(caller, list(texts), seconds, batch=_BATCH) if texts else Each()
     number = {text: position for position, text in enumerate(texts)}
     for place in places:
         position = number[rows[place].text]
@@ -66,7 +66,7 @@ def _judged(row: Compared, stored: Row, each: Each, position: int, lines: Thresh
     if fresh is None:
         return replace(row, why=_stopped(each.gone))
     if len(fresh) != row.width:
-        return replace(row, why=f"the endpoint gave {len(fresh)} dimensions for its text alone")
+        return replace(row, why=f"the endpoint gave {len(fresh)} dimensions for its text")
     value = cosine(unpack(stored.vector) or (), fresh)
     verdict = likeness(value, lines)
     why = "" if verdict is not Likeness.UNJUDGED else "the endpoint gives another vector each time"
@@ -93,6 +93,8 @@ def longest_same(rows: Sequence[Compared], lines: Thresholds) -> int | None:
     return max(same) if min(value for _, value in differing) > part else None
 
 
+#: Stored texts of one request: few, so that long ones on a slow computer still come in time.
+_BATCH = 8
 #: Rows of each kind without which lengths prove nothing, and the share of the way from strangers to identity above
 #: which texts that begin alike stay.
 _ENOUGH, _PART = 2, 0.25

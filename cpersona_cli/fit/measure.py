@@ -18,7 +18,7 @@ from cpersona_cli.fit.foreign import foreign
 from cpersona_cli.fit.labels import Standing, standing
 from cpersona_cli.fit.live import Claims, answer
 from cpersona_cli.fit.locate import Key, Look, locate, writer
-from cpersona_cli.fit.model import TABLES, Break, Compared, Fit, Live, Located
+from cpersona_cli.fit.model import TABLES, Break, Compared, Fit, Live, Located, State
 from cpersona_cli.fit.past import past
 from cpersona_cli.fit.states import Evidence, judge
 from cpersona_cli.record import replace
@@ -105,18 +105,19 @@ class _Work:
 
     def read(self, count: int) -> None:
         """The rows to look at: a sample of all, and the newest of each table."""
-        chosen: dict[tuple[Kind, int], Row] = {}
         try:
-            for row in self.store.sample(count, deadline=self.deadline):
-                chosen[row.kind, row.id] = row
-            for kind, table in TABLES.items():
-                last = max((group.last for group in self.census.of(table)), default=0)
-                if last:
-                    for row in self.store.near(kind, last, _NEWEST, deadline=self.deadline):
-                        chosen[row.kind, row.id] = row
+            chosen = list(self.store.sample(count, deadline=self.deadline))
         except StoreError as error:
             self.unmeasured.append(f"stored texts could not be read: {error}")
-        self.rows = [chosen[key] for key in sorted(chosen)]
+            return
+        try:
+            for kind, table in TABLES.items():
+                last = max((group.last for group in self.census.of(table)), default=0)
+                chosen += self.store.near(kind, last, _NEWEST, deadline=self.deadline) if last else ()
+        except StoreError as error:
+            self.unmeasured.append(f"the newest rows could not be read: {error}")
+        rows = {(row.kind, row.id): row for row in chosen}
+        self.rows = [rows[key] for key in sorted(rows)]
 
     async def with_calls(self, caller: Caller) -> None:
         """Embed the sampled texts again, and more of them where the writers of a table changed."""
@@ -216,7 +217,7 @@ class _Work:
             )
         )
         cosines = [row.cosine for row in compared if row.cosine is not None]
-        strange = self._foreign()
+        strange = {} if verdict.state is State.DRIFTED else self._foreign()
         live = None if self.live is None else replace(self.live, calls=self.live.calls + self.calls)
         return Fit(
             state=verdict.state,

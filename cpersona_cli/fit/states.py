@@ -41,7 +41,7 @@ class Evidence:
 
     @property
     def vectors(self) -> Sequence[Group]:
-        return [group for group in self.census.of(*TABLES.values()) if group.form is Form.VECTOR]
+        return [group for group in self.census.of(*TABLES.values()) if group.form is Form.VECTOR and group.rows]
 
     @property
     def judged(self) -> Sequence[Compared]:
@@ -64,7 +64,8 @@ def judge(evidence: Evidence) -> Verdict:
         verdict = _by_vectors(evidence) if evidence.judged else _by_label(evidence)
     past = evidence.past
     if verdict.state is State.OK and past is not None and past.holds:
-        return Verdict(State.HEALED, verdict.basis, f"re-embedded on {past.finished[:16]} UTC; {verdict.detail}")
+        when = f" on {past.finished[:16]} UTC" if past.finished else ""
+        return Verdict(State.HEALED, verdict.basis, f"re-embedded{when}; {verdict.detail}")
     return verdict
 
 
@@ -122,9 +123,13 @@ def _by_width(evidence: Evidence) -> Verdict | None:
     if fitting == total:
         return None
     if not fitting:
-        stored = f"all {total} stored vectors have {next(iter(widths))} dimensions" if len(widths) == 1 else listed
+        all_of = "the one stored vector has" if total == 1 else f"all {total} stored vectors have"
+        stored = f"{all_of} {next(iter(widths))} dimensions" if len(widths) == 1 else listed
         return Verdict(State.CHANGED, Basis.WIDTH, f"{stored}; the endpoint makes {live.dim}{_changes(evidence)}")
     detail = f"{total - fitting} of {total} stored vectors have another width than the endpoint’s {live.dim}: {listed}"
+    strange = sum(row.likeness is Likeness.OTHER for row in evidence.judged)
+    if strange:
+        detail += f"; of those as wide, {strange} of {len(evidence.judged)} compared are another model’s too"
     return Verdict(State.MIXED, Basis.WIDTH, detail + _changes(evidence))
 
 
@@ -191,7 +196,7 @@ def _by_vectors(evidence: Evidence) -> Verdict:
         return Verdict(
             State.DRIFTED,
             Basis.VECTORS,
-            f"{detail}: another build, quantisation or window of one model{_changes(evidence)}",
+            f"{detail}: another build, quantisation or window of one model{_despite(evidence)}{_changes(evidence)}",
         )
     asked = [row for row in evidence.compared if row.likeness is not Likeness.WIDTH]
     if count * 2 < len(asked):
@@ -213,8 +218,7 @@ def _reason(rows: Sequence[Compared]) -> str:
 def _despite(evidence: Evidence) -> str:
     """A label that says otherwise than the vectors do."""
     live = evidence.live
-    if live is None or not evidence.judged:
-        return ""
+    assert live is not None  # noqa: S101 - vectors were compared with its own
     stands = {standing(row.label, live) for row in evidence.judged}
     alike = all(row.likeness is not Likeness.OTHER for row in evidence.judged)
     if alike and Standing.OTHER in stands:
@@ -235,6 +239,8 @@ def _changes(evidence: Evidence) -> str:
             parts.append(f"{many} changed {len(located.breaks)} times, last {_change(located.breaks[-1])}")
         elif located.breaks:
             parts.append(f"{many} changed {_change(located.breaks[0])}")
+        elif located.isolated:
+            parts.append(f"in {many}, id {located.isolated[0].id} differs from all around it")
     return f"; {'; '.join(parts)}" if parts else ""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.endpoints_small import Answer, Request, SmallEndpoint, embed, serving
-from support.fit_stores import PlainStore, Written, store_of
+from support.fit_stores import Written, store_of
 from support.replies import closed_port
 from support.stores import untouched
 
@@ -20,8 +20,9 @@ from cpersona_cli.embedding.kinds import Kind as CallKind
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.fit.measure import measure
 from cpersona_cli.fit.model import Basis, Fit, Likeness, State
+from cpersona_cli.store.cpersona.store import CPersonaStore
 from cpersona_cli.store.job import record_path
-from cpersona_cli.store.model import Kind
+from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.writing.finished import Finished, write_record
 
 Vectors = Callable[[int], Sequence[float] | bytes | str | None]
@@ -63,19 +64,19 @@ def turned(vector: Sequence[float], cosine: float) -> Sequence[float]:
     return [cosine * a + math.sqrt(1 - cosine**2) * b / size for a, b in zip(vector, side, strict=True)]
 
 
-def filled(folder: Path, vectors: Vectors, count: int = 60, **fields: Any) -> PlainStore:
+def filled(folder: Path, vectors: Vectors, count: int = 60, **fields: Any) -> CPersonaStore:
     rows = [
         Written(text=text(n), vector=vectors(n), created=f"2026-03-{n // 24 + 1:02d} {n % 24:02d}:00:00", **fields)
         for n in range(count)
     ]
-    return PlainStore(store_of(folder, rows))
+    return CPersonaStore(store_of(folder, rows))
 
 
 def at(server: SmallEndpoint, **fields: Any) -> Endpoint:
     return Endpoint(mode=Mode.HTTP, url=server.url(), **fields)
 
 
-def fitted(store: PlainStore, endpoint: Endpoint | None, **options: Any) -> Fit:
+def fitted(store: CPersonaStore, endpoint: Endpoint | None, **options: Any) -> Fit:
     with untouched(store.path.parent):
         return measure(store, endpoint, deadline=time.monotonic() + 60, **options)
 
@@ -151,7 +152,7 @@ def test_a_window_that_was_moved_differs_for_long_texts_only(tmp_path: Path) -> 
         Written(text=text(n, 12 if n % 3 else 60), vector=embed(text(n, 12 if n % 3 else 60), 64)) for n in range(60)
     ]
     with serving(window=25) as server:
-        fit = fitted(PlainStore(store_of(tmp_path, rows)), at(server))
+        fit = fitted(CPersonaStore(store_of(tmp_path, rows)), at(server))
     assert fit.state is State.DRIFTED
     assert "only texts of more than" in fit.detail
     assert (fit.breaks, fit.interleaved) == ((), ())
@@ -160,7 +161,7 @@ def test_a_window_that_was_moved_differs_for_long_texts_only(tmp_path: Path) -> 
 def test_a_window_that_cuts_as_before_is_no_difference(tmp_path: Path) -> None:
     rows = [Written(text=text(n, 60), vector=embed(text(n, 60), 64, 25)) for n in range(30)]
     with serving(window=25) as server:
-        assert fitted(PlainStore(store_of(tmp_path, rows)), at(server)).state is State.OK
+        assert fitted(CPersonaStore(store_of(tmp_path, rows)), at(server)).state is State.OK
 
 
 def test_an_endpoint_that_never_says_the_same_is_not_judged_by(tmp_path: Path) -> None:
@@ -223,7 +224,7 @@ def test_labels_say_exactly_which_rows_are_foreign(tmp_path: Path) -> None:
         for n in range(120)
     ]
     with serving() as server:
-        fit = fitted(PlainStore(store_of(tmp_path, rows)), at(server))
+        fit = fitted(CPersonaStore(store_of(tmp_path, rows)), at(server))
     assert (fit.state, fit.foreign) == (State.MIXED, {Kind.MEMORY: 40})
     assert {(cost.agent, cost.foreign) for cost in fit.lost} == {("a0", 20), ("a1", 20)}
 
@@ -232,7 +233,7 @@ def test_episodes_are_judged_by_themselves(tmp_path: Path) -> None:
     rows = [Written(text=text(n), vector=this(n)) for n in range(40)]
     rows += [Written(text=text(n), vector=another(n), kind=Kind.EPISODE) for n in range(20)]
     with serving() as server:
-        fit = fitted(PlainStore(store_of(tmp_path, rows)), at(server))
+        fit = fitted(CPersonaStore(store_of(tmp_path, rows)), at(server))
     assert (fit.state, fit.foreign, fit.breaks) == (State.MIXED, {Kind.EPISODE: 20}, ())
 
 
@@ -268,11 +269,22 @@ def test_two_widths_and_rows_without_any(tmp_path: Path) -> None:
     rows += [Written(text=text(n), vector=None) for n in range(50, 53)]
     rows += [Written(text=text(n), vector=embed(text(n), 768), kind=Kind.EPISODE) for n in range(5)]
     with serving(width=768) as server:
-        fit = fitted(PlainStore(store_of(tmp_path, rows)), at(server))
+        fit = fitted(CPersonaStore(store_of(tmp_path, rows)), at(server))
     assert (fit.state, fit.stored_dim, fit.expected_dim) == (State.MIXED, 768, 768)
     assert "10 of 55 stored vectors" in fit.detail
     (cost,) = fit.lost
     assert (cost.rows, cost.lost, cost.missing, cost.width) == (58, 13, 3, 10)
+
+
+def test_a_reply_that_states_another_width_is_not_believed(tmp_path: Path) -> None:
+    def before(request: Request, _number: int) -> Answer | None:
+        return Answer(200, {"embeddings": [embed(found, 64) for found in request.texts], "dimensions": 1536})
+
+    with serving(before=before) as server:
+        fit = fitted(filled(tmp_path, this), at(server))
+    assert (fit.state, fit.expected_dim) == (State.OK, 64)
+    assert fit.live is not None
+    assert fit.live.misstated == (("its own reply", 1536),)
 
 
 def test_stated_widths_are_shown_and_not_believed(tmp_path: Path) -> None:
@@ -323,7 +335,7 @@ def test_width_and_label_alone(
         for n in range(60)
     ]
     with serving(gets=gets) as server:
-        fit = fitted(PlainStore(store_of(tmp_path, rows)), at(server), **options)
+        fit = fitted(CPersonaStore(store_of(tmp_path, rows)), at(server), **options)
         assert sent(server) == 0
     assert (fit.state, fit.basis, fit.texts_sent) == (state, basis, 0)
     assert "no texts were compared" in fit.detail
@@ -422,7 +434,7 @@ def test_rows_that_cannot_be_judged_are_named(tmp_path: Path) -> None:
     rows[7] = Written(text=text(7), vector=[math.nan] * 64)
     rows[9] = Written(text="", vector=this(9))
     with serving(before=refused) as server:
-        fit = fitted(PlainStore(store_of(tmp_path, rows)), at(server), sample=40)
+        fit = fitted(CPersonaStore(store_of(tmp_path, rows)), at(server), sample=40)
     assert fit.state is State.OK
     why = {row.id: row.why for row in fit.compared if row.likeness is Likeness.UNJUDGED}
     assert sorted(why) == [4, 6, 8]
@@ -491,3 +503,71 @@ def test_a_record_that_cannot_be_read_is_none(tmp_path: Path) -> None:
     record_path(store.path).write_text("{")
     with serving() as server:
         assert fitted(store, at(server)).past is None
+
+
+@pytest.mark.parametrize("seconds", [1e30, -1e30])
+def test_a_time_out_of_reach_is_none(tmp_path: Path, seconds: float) -> None:
+    store = filled(tmp_path, this)
+    write_record(store.path, finished(finished=seconds))
+    with serving() as server:
+        fit = fitted(store, at(server))
+    assert fit.past is not None
+    assert fit.past.finished == ""
+    assert fit.detail.startswith("re-embedded; ")
+
+
+# ---- a store that cannot be read to the end
+
+
+class Failing(CPersonaStore):
+    """One method fails, as it does when time is over or another process holds the file."""
+
+    def __init__(self, store: CPersonaStore, method: str) -> None:
+        super().__init__(store.path)
+
+        def fail(*_args: object, **_options: object) -> Any:
+            raise StoreError("it is locked by another process")
+
+        setattr(self, method, fail)
+
+
+def test_a_store_that_cannot_be_counted_is_an_error(tmp_path: Path) -> None:
+    with serving() as server, pytest.raises(StoreError, match="locked"):
+        fitted(Failing(filled(tmp_path, this), "census"), at(server))
+
+
+def test_a_sample_that_cannot_be_read_leaves_it_unknown(tmp_path: Path) -> None:
+    with serving() as server:
+        fit = fitted(Failing(filled(tmp_path, this), "sample"), at(server))
+        assert sent(server) == 0
+    assert fit.state is State.UNKNOWN
+    assert fit.unmeasured == ("stored texts could not be read: it is locked by another process",)
+    assert fit.unmeasured[0] in fit.detail
+
+
+def test_a_change_that_cannot_be_located_or_counted_is_said_so(tmp_path: Path) -> None:
+    store = filled(tmp_path, lambda n: this(n) if n < 30 else another(n))
+    with serving() as server:
+        fit = fitted(Failing(store, "count"), at(server))
+        assert [(change.before.id, change.rows_before) for change in fit.breaks] == [(30, 0)]
+        assert [text.partition(":")[0] for text in fit.unmeasured] == [
+            "how many memories stand before and after the change",
+            "how many rows are another model’s",
+        ]
+        fit = fitted(Failing(store, "near"), at(server))
+    assert (fit.state, fit.breaks) == (State.MIXED, ())
+    assert [text.partition(":")[0] for text in fit.unmeasured] == [
+        "the newest rows could not be read",
+        "where the writer of memories changed",
+    ]
+
+
+def test_a_text_that_gets_another_width_alone_is_not_judged(tmp_path: Path) -> None:
+    def short(request: Request, vectors: list[list[float]]) -> list[Any]:
+        cut = any(found.split()[-1] in {"4", "5"} for found in request.texts)
+        return [vector[:32] for vector in vectors] if cut else vectors
+
+    with serving(after=short) as server:
+        fit = fitted(filled(tmp_path, this), at(server))
+    why = {row.why for row in fit.compared if row.likeness is Likeness.UNJUDGED}
+    assert why == {"the endpoint gave 32 dimensions for its text"}
