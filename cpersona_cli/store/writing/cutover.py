@@ -112,7 +112,7 @@ def _cut(work: _Work, tell: Tell | None) -> CutOver:
                 _read_back(undo)
                 undo.write_meta(state="cutting")
                 work.staging.set_state(JobState.CUTTING)
-                derived.remove_indexes(database)
+                indexes = derived.remove_indexes(database)
                 main.lock(work.wait)
                 with told(database):
                     done = _swap(work, main, tally, seen)
@@ -123,7 +123,12 @@ def _cut(work: _Work, tell: Tell | None) -> CutOver:
                 settle(database, work.staging)
             raise
         after = follow(main, work.staging)
-    return replace(done, indexes=after.indexes, calibration=after.calibration, seconds=time.monotonic() - started)
+    return replace(
+        done,
+        indexes=tuple(dict.fromkeys((*indexes, *after.indexes))),
+        calibration=after.calibration,
+        seconds=time.monotonic() - started,
+    )
 
 
 def _write_plan(work: _Work, main: Main, tell: Tell | None) -> Tally:

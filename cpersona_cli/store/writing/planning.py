@@ -105,7 +105,7 @@ def _wanted(going: _Pass, row: Stored, new: tuple[bytes, int | None] | None, ent
     """The entry a row has to have, which may be the one it has; None where the row is to be left as it is."""
     undo, rule, tally = going.undo, going.rule, going.tally
     matches = new is not None and new[0] == row.digest
-    if new is not None and not matches:
+    if new is not None and new[1] is not None and not matches:
         tally.changed += 1
     ref = new[1] if new is not None and matches else None
     if entry is not None and not rule.later and entry.ref == ref and _as_planned(row, entry):

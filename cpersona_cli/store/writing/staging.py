@@ -223,6 +223,17 @@ class Staging:
         with told(self.path), self._connection:
             return self._point(rows)
 
+    def discard(self, rows: Iterable[tuple[Kind, int]]) -> None:
+        """Forget the vectors of some rows, in one commit: they may be another model's. Equal texts forget theirs."""
+        with told(self.path), self._connection:
+            for kind, identifier in rows:
+                found = self._connection.execute(
+                    "SELECT ref FROM rows WHERE kind = ? AND id = ?", (kind, identifier)
+                ).fetchone()
+                if found is not None and found[0] is not None:
+                    self._connection.execute("DELETE FROM vectors WHERE ref = ?", found)
+            self._connection.execute("DELETE FROM rows WHERE ref IS NOT NULL AND ref NOT IN (SELECT ref FROM vectors)")
+
     def _point(self, rows: Iterable[tuple[Kind, int, bytes]]) -> int:
         before = self._connection.total_changes
         self._connection.executemany(
