@@ -333,3 +333,14 @@ def test_nothing_left_of_a_file_is_said(old: Path) -> None:
 def test_it_cannot_be_made_where_nobody_may_write(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be written"):
         open_job(tmp_path / "missing" / "c.db", target())
+
+
+def test_a_vector_that_may_be_another_models_is_forgotten_with_all_rows_of_its_text(old: Path) -> None:
+    with Staging.create(old, target()) as staging:
+        staging.add([entry(n, f"text {n % 3}") for n in range(1, 7)], [Refused(M, 40, digest("long"), "too_long")])
+        staging.discard([(M, 1), (M, 40), (M, 99)])
+        assert [row.id for row in staging.staged(M)] == [2, 3, 5, 6]
+        assert [row.id for row in staging.refused()] == [40]
+        assert staging.vector_for(digest("text 1")) is None
+        assert staging.vector_for(digest("text 2")) == vector("text 2", 16)
+        assert staging.counts().vectors == 2
