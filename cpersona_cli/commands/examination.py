@@ -88,7 +88,7 @@ def _machine() -> Machine:
 
 def _gather(request: Request, machine: Machine) -> Facts:
     try:
-        return gather(request.selection, machine, request.preferences.seconds("timeout"))
+        return gather(replace(request.selection, census=True), machine, request.preferences.seconds("timeout"))
     except BadSpecError as error:
         raise UsageError(str(error)) from error
 

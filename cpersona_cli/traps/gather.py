@@ -34,6 +34,8 @@ from cpersona_cli.traps.rows import wants
 DEADLINE = 20.0
 #: Share of the time for each database that is looked at only because it might have been meant.
 _BESIDES = 0.2
+#: Share of the time left for looking at stored vectors, and seconds after which a late answer is given up.
+_COUNTING, _GRACE = 0.5, 1.0
 
 
 @record(kw_only=True)
@@ -50,8 +52,8 @@ class Selection:
 
     ``clients`` are client ids, ``registrations`` are ``FILE[:NAME]``, ``env`` takes this process's environment, ``db``
     one database file (alone, or in place of the chosen registrations' own). ``before_first_start`` allows that there
-    is no database yet. ``online`` has the embedding endpoints asked, for up to ``wait`` seconds more where one is not
-    ready yet; ``start`` has the registered servers started.
+    is no database yet. ``census`` has the stored vectors looked at, ``online`` has the embedding endpoints asked, for
+    up to ``wait`` seconds more where one is not ready yet; ``start`` has the registered servers started.
     """
 
     clients: tuple[str, ...] = ()
@@ -59,6 +61,7 @@ class Selection:
     env: bool = False
     db: Path | None = None
     before_first_start: bool = False
+    census: bool = False
     online: bool = False
     wait: float = 0.0
     start: Starting | None = None
@@ -90,6 +93,8 @@ def gather(selection: Selection, machine: Machine, deadline: float = DEADLINE) -
     databases = tuple(
         Database(path=reading.path, reading=reading, targets=by_path[reading.path]) for reading in readings
     )
+    if selection.census:
+        databases = _counted(databases, end)
     facts = Facts(
         machine=machine,
         discovery=found,
@@ -108,13 +113,28 @@ def gather(selection: Selection, machine: Machine, deadline: float = DEADLINE) -
     return facts if selection.start is None else _started(facts, selection.start, end)
 
 
+def _counted(databases: Sequence[Database], end: float) -> tuple[Database, ...]:
+    """With what the stored vectors are, as far as half of the time left allows; where they cannot be read, without."""
+    from cpersona_cli.store.cpersona.store import CPersonaStore  # noqa: PLC0415 - only where they are asked for
+
+    until = time.monotonic() + max(0.1, (end - time.monotonic()) * _COUNTING)
+
+    def count(database: Database) -> Database:
+        return replace(database, census=CPersonaStore(database.path).census(deadline=until))
+
+    readable = [database for database in databases if database.reading.state is State.OK]
+    counted, _ = concurrently(count, readable, until + _GRACE)
+    by_path = {database.path: database for database in counted}
+    return tuple(by_path.get(database.path, database) for database in databases)
+
+
 def _started(facts: Facts, how: Starting, end: float) -> Facts:
     """With what the servers do when they are started: each registration once, as it is usually started."""
     from cpersona_cli.start.check import Work, start_all  # noqa: PLC0415 - brings the MCP library along
     from cpersona_cli.start.plan import Candidate, over_stdio  # noqa: PLC0415
 
     groups = groupby(facts.targets, key=lambda target: id(target.registration))
-    usual = [usual(list(targets)) for _, targets in groups]
+    started = [usual(list(targets)) for _, targets in groups]
     candidates = [
         Candidate(
             registration=target.registration,
@@ -122,7 +142,7 @@ def _started(facts: Facts, how: Starting, end: float) -> Facts:
             settings=target.settings,
             version=target.version,
         )
-        for target in usual
+        for target in started
         if over_stdio(target.registration)
     ]
     until = end if how.seconds is None else time.monotonic() + how.seconds

@@ -27,6 +27,7 @@ NOUNS = {"memories": ("memory", "memories"), "episodes": ("episode", "episodes")
 
 _NO_REEMBED = "this release of cpersona-cli has no `reembed` yet"
 _SHOWN_IDS = 10
+_BLOCKS = ("record_blocks", "record_block_vectors")
 
 
 def rows_of(counts: Iterable[tuple[str, int]]) -> str:
@@ -52,12 +53,19 @@ def reembed(facts: Facts, prose: str, *options: str) -> Repair:
     return Repair(prose=prose if commands else f"{prose} ({_NO_REEMBED})", commands=commands)
 
 
-def counted(facts: Facts) -> Census:
-    """The census of the database under examination. Raises ``SkipError`` where its vectors were not looked at."""
+def counted(facts: Facts, *parts: str) -> Census:
+    """The census of the database under examination.
+
+    Raises ``SkipError`` where its vectors were not looked at, ``CannotTellError`` where time did not allow for one of
+    the ``parts``: tables, ``contents``, ``indexes``.
+    """
     readable(facts)
     census = facts.database.census
     if census is None:
         raise SkipError("the stored vectors were not read (cpersona-cli dimension does)")
+    missed = [part for part in parts if part in census.unmeasured]
+    if missed:
+        raise CannotTellError(f"{', '.join(missed)} could not be counted in time")
     return census
 
 
@@ -94,7 +102,7 @@ def _ids(found: Sequence[Flaw]) -> tuple[tuple[str, str], ...]:
 
 def _defective(kind: _Defective) -> Detect:
     def detect(facts: Facts) -> Iterator[Finding]:
-        census = counted(facts)
+        census = counted(facts, *NOUNS)
         found = flaws(census, *kind.defects)
         if found:
             rows = rows_of((flaw.table, flaw.rows) for flaw in found)
@@ -152,14 +160,14 @@ def stale_blocks(census: Census) -> Sequence[Group]:
     bits = {-(-width // 8) * 8 for width in widths}
     return [
         group
-        for group in census.of("record_blocks", "record_block_vectors")
+        for group in census.of(*_BLOCKS)
         if group.width is not None and group.width not in (bits if group.table == "record_blocks" else set(widths))
     ]
 
 
-def _derived(find: Callable[[Census], Sequence[Group]], noun: str, prose: str) -> Detect:
+def _derived(find: Callable[[Census], Sequence[Group]], noun: str, prose: str, *tables: str) -> Detect:
     def detect(facts: Facts) -> Iterator[Finding]:
-        census = counted(facts)
+        census = counted(facts, *NOUNS, *tables)
         old = find(census)
         if old:
             # bits and bytes of one block stand in two tables
@@ -183,7 +191,7 @@ def stale_nodes(census: Census) -> Sequence[Group]:
 
 
 def _stale_index(facts: Facts) -> Iterator[Finding]:
-    census = counted(facts)
+    census = counted(facts, *NOUNS, "indexes")
     widths = _stored_widths(census)
     for index in census.indexes:
         if index.width is None or index.width in widths or index.width in {-(-width // 8) * 8 for width in widths}:
@@ -262,7 +270,7 @@ TRAPS = (
         title="Something else stands where a vector should be",
         severity=Severity.FAULT,
         needs=Needs.DATABASE,
-        detect=lambda facts: unreadable(counted(facts), facts),
+        detect=lambda facts: unreadable(counted(facts, *NOUNS), facts),
         expected="a blob of 32-bit floats, or nothing",
         costs="these rows cannot be found by meaning, and are not counted among those that wait for a vector",
         repair="re-embed these rows",
@@ -274,7 +282,7 @@ TRAPS = (
         title="Blocks of an earlier model",
         severity=Severity.WARNING,
         needs=Needs.DATABASE,
-        detect=_derived(stale_blocks, "block", "re-embed, which removes them; the server builds them anew"),
+        detect=_derived(stale_blocks, "block", "re-embed, which removes them; the server builds them anew", *_BLOCKS),
         expected="blocks of the width of the vectors",
         costs="passages of these records cannot be found; the server takes the blocks for current, and its own repair "
         "leaves them",
@@ -287,7 +295,9 @@ TRAPS = (
         title="Nodes of an earlier model",
         severity=Severity.WARNING,
         needs=Needs.DATABASE,
-        detect=_derived(stale_nodes, "node", "re-embed, which removes them; the server builds them anew"),
+        detect=_derived(
+            stale_nodes, "node", "re-embed, which removes them; the server builds them anew", "record_nodes"
+        ),
         expected="nodes of the width of the vectors",
         costs="the passages quoted from these records are not chosen by the question",
         repair="re-embed, which removes them",

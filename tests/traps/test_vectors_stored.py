@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.fit_stores import Written, store_of
 from support.fits import DB, census, group
 from support.traps import MACHINE, Case, outcome, reading
 
+from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import Discovery
 from cpersona_cli.store.model import Census, Contents, Defect, Flaw, Form, IndexFile
 from cpersona_cli.store.reading import State
+from cpersona_cli.traps.gather import Selection, gather
 from cpersona_cli.traps.model import Database, Facts
 from cpersona_cli.traps.vectors_stored import TRAPS, rows_of
 
@@ -148,3 +151,33 @@ def test_an_index_file_named_by_its_suffix() -> None:
 )
 def test_rows_in_words(counts: list[tuple[str, int]], said: str) -> None:
     assert rows_of(counts) == said
+
+
+@pytest.mark.parametrize(
+    ("missed", "unknown"),
+    [
+        ("memories", {trap.id for trap in TRAPS}),
+        ("record_blocks", {"vectors.blocks-width"}),
+        ("record_nodes", {"vectors.nodes-width"}),
+        ("indexes", {"vectors.stale-index"}),
+        ("labels of memories", set()),
+    ],
+)
+def test_what_was_not_counted_in_time_is_not_passed(missed: str, unknown: set[str]) -> None:
+    late = known(census(group(3), unmeasured=(missed,)))
+    states = {trap.id: outcome(trap.id, late)[0] for trap in TRAPS}
+    assert {name for name, state in states.items() if state == "unknown"} == unknown
+    assert set(states.values()) <= {"unknown", "pass"}
+
+
+def test_the_doctor_looks_at_the_vectors(tmp_path: Path) -> None:
+    """A store with a zero vector, one that is no database, and one that is not there."""
+    machine = Machine(system="linux", home=tmp_path, cwd=tmp_path, env={"PATH": "/usr/bin"}, root=tmp_path / "root")
+    database = store_of(tmp_path, [Written(text="a", vector=[0.6, 0.8]), Written(text="b", vector=[0.0, 0.0])])
+    (tmp_path / "odd.db").write_bytes(b"no database at all")
+    looked = {
+        name: gather(Selection(db=tmp_path / name, census=True), machine) for name in (database.name, "odd.db", "no.db")
+    }
+    assert outcome("vectors.zero", looked[database.name])[0] == "findings"
+    assert [known.databases[0].census is None for known in looked.values()] == [False, True, True]
+    assert gather(Selection(db=database), machine).databases[0].census is None, "only where it is asked for"
