@@ -10,6 +10,7 @@ from cpersona_cli.report.model import Report, Section
 from cpersona_cli.text import nearest, safe
 from cpersona_cli.traps.model import Group, Needs, Severity, Trap
 from cpersona_cli.traps.registry import ALL, RETIRED
+from cpersona_cli.traps.vectors_fit import JUDGES
 from cpersona_cli.words import COMMANDS, PLANNED
 
 
@@ -19,8 +20,10 @@ def listed(*, group: str | None = None, severity: str | None = None, command: st
     severities = _one_of("severity", severity, list(Severity))
     if command in PLANNED:
         raise UsageError(f"this release has no `{command}` yet")
-    checked = "doctor" in _one_of("command", command, COMMANDS)
-    traps = [trap for trap in ALL if trap.group in groups and trap.severity in severities and checked]
+    commands = _one_of("command", command, COMMANDS)
+    judges = {trap.id for trap in JUDGES} if "dimension" in commands else set()
+    checked = [trap for trap in ALL if "doctor" in commands or trap.id in judges]
+    traps = [trap for trap in checked if trap.group in groups and trap.severity in severities]
     rows = [(f"{trap.severity:<8} {trap.id}", trap.title, "") for trap in traps]
     return _report([Section(title="", rows=rows, verbosity=0)], traps)
 

@@ -98,7 +98,7 @@ def examine(request: Request, machine: Machine | None = None) -> Report:
             {number: one.left_out for number, one in enumerate(made)},
             unsettled,
         ),
-        next_command=_next(request, made, findings, again),
+        next_command=_next(request, made, findings, again, machine),
         rerun=again,
         summary=_summary(fits, findings),
         elapsed=time.monotonic() - start,
@@ -236,15 +236,12 @@ def _nothing(facts: Facts) -> list[str]:
     return ["no registration of CPersona was found; name a database with --db and an endpoint with --url"]
 
 
-def _next(request: Request, made: Sequence[_Done], findings: Sequence[Finding], again: str) -> str:
-    """The one command that helps most now."""
-    worst = sorted(
-        (finding for finding in findings if finding.severity is not Severity.HINT),
-        key=lambda finding: (finding.severity or Severity.FAULT).rank,
-    )
-    if worst:
-        commands = worst[0].repair.commands
-        return commands[0] if commands else f"cpersona-cli traps explain {worst[0].trap}"
+def _next(request: Request, made: Sequence[_Done], findings: Sequence[Finding], again: str, machine: Machine) -> str:
+    """The one command that helps most now: against a fault, then towards a verdict, then against the rest."""
+    faults = [finding for finding in findings if finding.severity is Severity.FAULT]
+    milder = sorted((f for f in findings if f not in faults), key=lambda f: (f.severity or Severity.HINT).rank)
+    if faults:
+        return _command(faults[0])
     for one in made:
         if one.judged is None or one.judged.fit.state is not State.UNKNOWN:
             continue
@@ -252,11 +249,17 @@ def _next(request: Request, made: Sequence[_Done], findings: Sequence[Finding], 
         if live is None:
             return again if request.offline else f"{again} --url URL"
         if live.dim is None:
-            return rerun("cpersona-cli probe", replace(request.selection, db=None), request.chosen, this_machine())
+            return rerun("cpersona-cli probe", replace(request.selection, db=None), request.chosen, machine)
         if one.left_out:
             return f"{again} --sample 24" if not request.sample else f"{again} --yes"
         return f"{again} --timeout {3 * (request.timeout or _SECONDS):g}"
+    if milder:
+        return _command(milder[0])
     return "" if made else "cpersona-cli doctor"
+
+
+def _command(finding: Finding) -> str:
+    return next(iter(finding.repair.commands), f"cpersona-cli traps explain {finding.trap}")
 
 
 def _summary(fits: Sequence[Judged], findings: Sequence[Finding]) -> str:

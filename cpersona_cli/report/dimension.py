@@ -72,7 +72,7 @@ def _title(judged: Judged) -> str:
 def _rows(judged: Judged, left_out: str) -> Iterator[Row]:
     fit, live = judged.fit, judged.fit.live
     yield "status", f"{fit.state}: {fit.detail}" if fit.detail else str(fit.state), ""
-    if judged.label:
+    if judged.label and judged.label != "--url":
         yield "used by", judged.label, ""
     if live is not None and live.dim is not None:
         named = [f"model {safe(live.model, 80)}"] if live.model else []

@@ -50,6 +50,9 @@ def test_the_list_is_filtered(traps: Traps) -> None:
     assert "names.url-missing" in expected
     assert ids(traps("list", "--command", "doctor", "--json")) == [trap.id for trap in ALL]
     assert ids(traps("list", "--command", "traps", "--json")) == []
+    measured = ids(traps("list", "--command", "dimension", "--json"))
+    assert {"vectors.foreign-rows", "vectors.zero", "endpoint.dimension-mismatch"} <= set(measured)
+    assert "names.url-missing" not in measured
 
 
 @pytest.mark.parametrize(
