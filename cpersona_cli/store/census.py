@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from cpersona_cli.store import schema as known
+from cpersona_cli.store.cpersona.counting import tallies
+from cpersona_cli.store.cpersona.features import TABLES, existing
 from cpersona_cli.store.reading import State
 from cpersona_cli.store.sql import code_of, one, quoted, stop_at
 
@@ -70,7 +73,7 @@ def count(connection: sqlite3.Connection, deadline: float, census: Census) -> No
             counts[table] = one(connection, f"SELECT count(*) FROM {quoted(table)}")  # noqa: S608
     if own:
         _owners(connection, census.values, measure, columns)
-        _vectors(connection, census.values, measure, columns["memories"])
+        _vectors(connection, census, measure)
         _texts(connection, census.values, measure)
         _times(connection, census.values, measure)
     _episodes(connection, census.values, measure, columns["episodes"])
@@ -158,55 +161,25 @@ def _owners(connection: sqlite3.Connection, values: dict[str, object], measure: 
         )
 
 
-def _vectors(
-    connection: sqlite3.Connection, values: dict[str, object], measure: Measure, columns: frozenset[str]
-) -> None:
-    if "embedding" not in columns:
+def _vectors(connection: sqlite3.Connection, census: Census, measure: Measure) -> None:
+    memories, values = existing(TABLES[0], census.columns), census.values
+    if memories is None:
         return
-    label = "embedding_model" if "embedding_model" in columns else "NULL"
     with measure("widths", "labels", "unembedded"):
-        total, embedded, narrow, wide, first, last = connection.execute(
-            "SELECT count(*), count(embedding), min(length(embedding)), max(length(embedding)),"  # noqa: S608
-            f" min(iif(embedding IS NULL, NULL, {label})), max(iif(embedding IS NULL, NULL, {label})) FROM memories"
-        ).fetchone()
-        values["unembedded"] = total - embedded
-        with measure("widths"):
-            spread = _spread(connection, "length(embedding)", narrow, wide, embedded)
-            values["widths"] = _by_dimensions(spread)
-        if label != "NULL":
-            with measure("labels"):
-                spread = _spread(connection, label, first, last, embedded)
-                values["labels"] = {str(name): number for name, number in spread.items()}
-
-
-def _spread(connection: sqlite3.Connection, key: str, low: object, high: object, total: int) -> dict[object, int]:
-    """Rows with a vector per value of ``key``, whose least and greatest values are known.
-
-    One value needs no further scan, two need one; only three and more need the sorting that grouping costs.
-    """
-    if low == high:
-        return {low: total} if total else {}
-    at_low, at_high = connection.execute(
-        f"SELECT total({key} = ?), total({key} = ?) FROM memories WHERE embedding IS NOT NULL",  # noqa: S608
-        (low, high),
-    ).fetchone()
-    if at_low + at_high == total:
-        return {low: int(at_low), high: int(at_high)}
-    return dict(
-        connection.execute(
-            f"SELECT {key}, count(*) FROM memories WHERE embedding IS NOT NULL"  # noqa: S608
-            f" GROUP BY 1 ORDER BY 2 DESC LIMIT {LISTED}"
-        ).fetchall()
-    )
-
-
-def _by_dimensions(lengths: Mapping[object, int]) -> dict[int, int]:
-    """Vectors are 32-bit floats without a header: four bytes for each dimension."""
-    widths: dict[int, int] = {}
-    for length, number in lengths.items():
-        if isinstance(length, int):
-            widths[length // 4] = widths.get(length // 4, 0) + number
-    return widths
+        counted = tallies(connection, memories, one(connection, "PRAGMA page_size"))
+        widths, labels, unembedded = Counter[int](), Counter[str](), 0
+        for tally in counted.tallies:
+            if tally.sort.size is None:
+                unembedded += tally.rows
+                continue
+            widths[tally.sort.size // 4] += tally.rows  # 32-bit floats without a header
+            labels["" if tally.sort.label is None else str(tally.sort.label)] += tally.rows
+        values["unembedded"] = unembedded
+        values["widths"] = dict(widths.most_common(LISTED))
+        if counted.table.label:
+            values["labels"] = dict(labels.most_common(LISTED))
+        elif memories.label:
+            census.unmeasured.append("labels")
 
 
 def _texts(connection: sqlite3.Connection, values: dict[str, object], measure: Measure) -> None:

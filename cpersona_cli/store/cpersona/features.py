@@ -158,7 +158,7 @@ def detect(connection: sqlite3.Connection) -> Features:
     schema = _schema(connection, columns)
     return Features(
         schema=schema,
-        tables=tuple(table for wanted in TABLES if (table := _present(wanted, columns)) is not None),
+        tables=tuple(table for wanted in TABLES if (table := existing(wanted, columns)) is not None),
         columns=columns,
         triggers=frozenset(str(name) for kind, name in objects if kind == "trigger"),
         page_size=_pragma(connection, "page_size"),
@@ -196,7 +196,7 @@ def _schema(connection: sqlite3.Connection, columns: Mapping[str, frozenset[str]
     return number
 
 
-def _present(table: Table, columns: Mapping[str, frozenset[str]]) -> Table | None:
+def existing(table: Table, columns: Mapping[str, frozenset[str]]) -> Table | None:
     """``table`` with the columns it has; None where it, or what makes it one of vectors, is not there."""
     own = columns.get(table.name, frozenset())
     if not own >= {table.key, table.vector} or (table.text and table.text not in own):
