@@ -30,6 +30,7 @@ HELP = """Operator toolkit for CPersona, the MCP memory server.
   cpersona-cli doctor                  is memory configured so that it works?
   cpersona-cli probe                   what answers at the embedding endpoint?
   cpersona-cli dimension               do the stored vectors fit the endpoint?
+  cpersona-cli reembed                 rebuild the vectors with the model in use now
   cpersona-cli traps explain ID        what does a finding mean?
   cpersona-cli --version               which release is this?
 """
@@ -163,6 +164,10 @@ def _application(word: str = "") -> typer.Typer:
         from cpersona_cli.commands import dimension  # noqa: PLC0415
 
         app.command("dimension", help=dimension.HELP)(dimension.dimension)
+    if word in {"", "reembed"}:
+        from cpersona_cli.commands import reembed  # noqa: PLC0415
+
+        app.command("reembed", help=reembed.HELP)(reembed.reembed)
     if word in {"", "traps"}:
         from cpersona_cli.commands import traps  # noqa: PLC0415
 

@@ -76,7 +76,8 @@ def find(selection: Selection, machine: Machine, command: str, ask: Ask | None =
         path = _real(selection.db.absolute())
         databases = tuple(database for database in databases if database.path == path)
         if not databases:
-            databases = _gather(selection, machine).databases
+            facts = _gather(selection, machine)
+            databases = facts.databases
     database = _one(databases, facts, machine, command, ask)
     others: tuple[Target, ...] = ()
     if selection.clients or selection.registrations:
@@ -113,6 +114,8 @@ def _one(databases: Sequence[Database], facts: Facts, machine: Machine, command:
         return there[0]
     if len(there) > 1:
         return _chosen(there, machine, command, ask)
+    if facts.unfinished:
+        raise CommandError("; ".join(facts.unfinished))
     if databases:
         raise CommandError(f"{databases[0].path}: there is no such database")
     if facts.registrations:

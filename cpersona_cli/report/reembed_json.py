@@ -33,7 +33,7 @@ def document(
         "database": str(database),
         "action": action,
         "plan": None if plan is None else _plan(plan),
-        "target": None if target is None else _target(target),
+        "target": None if target is None else target_payload(target),
         **found,
         "search": _judgement(judged),
         "next_steps": _steps(steps),
@@ -119,7 +119,7 @@ def _cut(cut: CutOver) -> Mapping[str, object]:
 def _plan(plan: Plan) -> Mapping[str, object]:
     """The plan for machines; sizes in bytes, times in seconds."""
     return {
-        "target": _target(plan.target),
+        "target": target_payload(plan.target),
         "only": plan.only,
         "rows": {str(kind): count for kind, count in plan.rows.items()},
         "blank": plan.blank,
@@ -144,7 +144,7 @@ def _plan(plan: Plan) -> Mapping[str, object]:
     }
 
 
-def _target(target: Target) -> Mapping[str, object]:
+def target_payload(target: Target) -> Mapping[str, object]:
     """What makes the new vectors."""
     return {
         "mode": target.mode,

@@ -1,0 +1,449 @@
+"""One run of a rebuild: what is worked on, whether it can be, what it takes, whether the user agrees, and the work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cpersona_cli.commands import aftermath, jobs
+from cpersona_cli.commands.chosen import named
+from cpersona_cli.commands.errors import CommandError, UsageError
+from cpersona_cli.commands.gate import gate
+from cpersona_cli.commands.process import TerminatedError, crash, impatient
+from cpersona_cli.commands.rebuild_request import Request, again, check, pointing
+from cpersona_cli.commands.signals import Patience, patient
+from cpersona_cli.commands.workplace import Workplace, asking, find
+from cpersona_cli.embedding.counting import counts_tokens
+from cpersona_cli.embedding.loop import run as in_loop
+from cpersona_cli.embedding.model import Endpoint, Mode
+from cpersona_cli.fit.measure import measure
+from cpersona_cli.install.machine import Machine, this_machine
+from cpersona_cli.install.proxies import is_loopback
+from cpersona_cli.rebuild.finish import finish
+from cpersona_cli.rebuild.job import Job, settle, told, users
+from cpersona_cli.rebuild.judge import QUERIES, ROWS, Item, judged
+from cpersona_cli.rebuild.judgement import Judgement, Verdict
+from cpersona_cli.rebuild.model import Only, Plan, Progress
+from cpersona_cli.rebuild.plan import circumstances, make_plan, timed
+from cpersona_cli.rebuild.remaining import tally
+from cpersona_cli.rebuild.select import Range, Selector, foreign_ranges, selector
+from cpersona_cli.rebuild.target import Identified, identified
+from cpersona_cli.rebuild.work import Ended, Why, Work
+from cpersona_cli.record import replace
+from cpersona_cli.report import inventory
+from cpersona_cli.report import reembed as page
+from cpersona_cli.report.exits import Exit
+from cpersona_cli.report.model import Report
+from cpersona_cli.report.output import show
+from cpersona_cli.report.progress import Form, Teller, telling
+from cpersona_cli.report.reembed_json import document
+from cpersona_cli.store.cpersona.store import CPersonaStore
+from cpersona_cli.store.job import JobState, Target
+from cpersona_cli.store.model import StoreError
+from cpersona_cli.store.writing.locks import in_use
+from cpersona_cli.store.writing.staging import Staging
+from cpersona_cli.text import plural
+
+#: Seconds for counting what is there, and for measuring which rows are another model's.
+_COUNTING, _MEASURING = 600.0, 600.0
+#: Rows that decide which are another model's.
+_SAMPLED = 64
+
+
+def rebuild(request: Request, machine: Machine | None = None) -> Report:
+    """Do what was asked. Raises ``CommandError`` when there can be no result."""
+    start = time.monotonic()
+    check(request)
+    form = Form.NONE if request.quiet and request.progress is None else Form(request.progress or Form.TEXT)
+    with telling(form, code=_code) as teller:
+        report = Run(request, machine or this_machine(), teller).report()
+        report = replace(report, elapsed=time.monotonic() - start)
+        teller.done(report.exit_code)
+    return report
+
+
+def _code(error: BaseException) -> int:
+    """The exit code that the application will make of an exception."""
+    if isinstance(error, KeyboardInterrupt):
+        return Exit.INTERRUPTED
+    if isinstance(error, TerminatedError):
+        return Exit.TERMINATED
+    return error.code if isinstance(error, CommandError) else Exit.NO_VERDICT
+
+
+@dataclass(slots=True)
+class Run:
+    """One run: what was found out so far, step by step."""
+
+    request: Request
+    machine: Machine
+    teller: Teller
+
+    def report(self) -> Report:
+        """All of it."""
+        request = self.request
+        place = find(request.selection, self.machine, again(request), asking())
+        try:
+            if request.action:
+                return jobs.act(request.action, place, self)
+            return self._gated(place)
+        except StoreError as error:
+            raise CommandError(str(error)) from error
+
+    def _gated(self, place: Workplace) -> Report:
+        request = self.request
+        checks, findings = gate(place, named=request.chosen.url is not None)
+        if findings:
+            return self.base(
+                place,
+                checks=checks,
+                findings=findings,
+                error_code=Exit.NEGATIVE,
+                summary="refused, because the result would be wrong; nothing was changed",
+                next_command=f"cpersona-cli traps explain {findings[0].trap}",
+            )
+        endpoint = self.endpoint(place)
+        store = CPersonaStore(place.database.path)
+        if not request.dry_run and not request.compare_only:
+            settled = settle(place.database.path, store, self.teller.tell)
+            if settled is not None:
+                return self._done(place, endpoint, settled)
+        self.teller.tell(_phase("asking the endpoint"))
+        found = identified(endpoint)
+        self.teller.clear()
+        if not found.ok:
+            return self._unusable(place, found)
+        if request.compare_only:
+            return self._compared(place, store, found)
+        return self._planned(place, store, found)
+
+    def endpoint(self, place: Workplace) -> Endpoint:
+        """The endpoint whose vectors are wanted. Raises ``UsageError`` where none is known."""
+        goals = place.goals()
+        configured = goals[0].endpoint if goals else None
+        chosen = self.request.chosen
+        if chosen.url is not None:
+            endpoint = named(chosen, self.machine.env)
+            if chosen.model is not None:
+                return replace(endpoint, named=True)
+            # what the registration that will call it says of the model
+            return endpoint if configured is None else replace(endpoint, model=configured.model, named=configured.named)
+        if configured is None:
+            path = place.database.path
+            raise UsageError(f"no registration opens {path}, so nothing says where its vectors come from; add --url")
+        return configured
+
+    def _unusable(self, place: Workplace, found: Identified) -> Report:
+        probe = " ".join(["cpersona-cli probe", *pointing(self.request)])
+        if found.no_verdict:
+            return self.base(
+                place, unsettled=found.refusals, summary="not begun; nothing was changed", next_command=probe
+            )
+        return self.base(
+            place,
+            sections=[page.refused_section(found.refusals)],
+            error_code=Exit.NEGATIVE,
+            summary="refused; nothing was changed",
+            next_command=probe,
+        )
+
+    def _compared(self, place: Workplace, store: CPersonaStore, found: Identified) -> Report:
+        """Only the question whether search gets better."""
+        self._consent(found.endpoint, "a sample of stored texts")
+        old = self._old(place, found.endpoint)
+        self.teller.tell(_phase("comparing search"))
+        rows = store.sample(ROWS, deadline=time.monotonic() + _COUNTING)
+        items = [Item(kind=row.kind, id=row.id, text=row.text, old=row.vector) for row in rows]
+        judgement = judged(items, new=found.endpoint, old=old, queries=self._sample())
+        self.teller.clear()
+        unknown = judgement.verdict is Verdict.UNKNOWN
+        worse = judgement.verdict is Verdict.WORSE
+        return self.base(
+            place,
+            sections=[page.judgement_section(judgement)],
+            fields={"action": "compare", "target": _target(found), "search": judgement},
+            measured=1,
+            error_code=Exit.NO_VERDICT if unknown else Exit.NEGATIVE if worse else Exit.OK,
+            summary=f"search with the new model: {judgement.verdict}; nothing was changed",
+            next_command="" if unknown or worse else again(self.request),
+        )
+
+    def _planned(self, place: Workplace, store: CPersonaStore, found: Identified) -> Report:
+        request, target = self.request, _target(found)
+        path = place.database.path
+        away = not is_loopback(found.endpoint.url)
+        foreign = self._foreign(store, found)
+        select = selector(request.rows, target, foreign=foreign, unit=found.unit)
+        self.teller.tell(_phase("counting"))
+        census = store.census(live_width=target.dim, deadline=time.monotonic() + _COUNTING)
+        use = in_use(path)
+        settings = place.everyone[0].settings if place.everyone else None
+        begun, left = self._begun(path, store, select)
+        plan = make_plan(
+            store,
+            census,
+            found,
+            request.rows,
+            foreign=foreign,
+            pilot=timed(found.endpoint),
+            around=circumstances(settings, path, holders=users(use), job=begun),
+        )
+        plan = replace(plan, warnings=(*plan.warnings, *self._warnings(place, found.endpoint)))
+        self.teller.clear()
+        section = page.plan_section(plan, waiting=left)
+        shown = {"plan": plan, "target": target}
+        if plan.refusals:
+            return self.base(
+                place,
+                sections=[page.refused_section(plan.refusals), section],
+                fields=shown,
+                error_code=Exit.NEGATIVE,
+                summary="refused; nothing was changed",
+            )
+        total = sum(plan.rows.values())
+        if request.dry_run:
+            return self.base(
+                place,
+                sections=[section],
+                fields=shown,
+                measured=1,
+                summary=f"{plural(total, 'row')} would be embedded anew; nothing was changed",
+                next_command=again(request),
+            )
+        if not total and begun is None:
+            return self.base(
+                place, sections=[section], fields=shown, measured=1, summary="nothing to do; nothing was changed"
+            )
+        self._agree(plan, left, away=away)
+        return self._work(place, found, plan, select, shown)
+
+    def _foreign(self, store: CPersonaStore, found: Identified) -> tuple[Range, ...]:
+        """Rows told to be another model's, measured on stored texts, where that is asked for."""
+        if self.request.rows is not Only.FOREIGN:
+            return ()
+        self._consent(found.endpoint, "a sample of stored texts")
+        self.teller.tell(_phase("telling models apart"))
+        fit = measure(
+            store,
+            found.endpoint,
+            sample=_SAMPLED,
+            deep=False,
+            texts_allowed=True,
+            deadline=time.monotonic() + _MEASURING,
+        )
+        return foreign_ranges(fit)
+
+    def _begun(self, path: Path, store: CPersonaStore, select: Selector) -> tuple[Target | None, int | None]:
+        """The target of a job that an earlier run has begun, and how many of its rows are left."""
+        staging = Staging.open_existing(path)
+        if staging is None:
+            return None, None
+        with staging:
+            if staging.state not in {JobState.STAGING, JobState.STAGED}:
+                return None, None
+            return staging.target, tally(store, staging, select).pending
+
+    def _warnings(self, place: Workplace, endpoint: Endpoint) -> list[str]:
+        """What the plan does not know: who else writes vectors into this database."""
+        if self.request.chosen.url is not None or not place.others:
+            return []
+        other = [t for t in place.others if aftermath.differs(t, endpoint)]
+        if not other:
+            return []
+        names = ", ".join(dict.fromkeys(t.registration.label for t in other))
+        return [f"{names} opens this database too and calls another endpoint; see what to do afterwards"]
+
+    def _old(self, place: Workplace, endpoint: Endpoint) -> Endpoint | None:
+        """The endpoint that is configured now, where another was named and texts may go to the former."""
+        goals = place.goals()
+        old = goals[0].endpoint if goals and self.request.chosen.url is not None else None
+        if old is None or old.mode not in {Mode.HTTP, Mode.API} or (old.mode, old.url) == (endpoint.mode, endpoint.url):
+            return None
+        return old if is_loopback(old.url) or self.request.yes else None
+
+    def _sample(self) -> int:
+        return QUERIES if self.request.sample is None else self.request.sample
+
+    def _consent(self, endpoint: Endpoint, what: str) -> None:
+        """Stored texts leave this computer only when the user says so. Raises ``UsageError``."""
+        if is_loopback(endpoint.url) or self.request.yes:
+            return
+        refusal = UsageError(
+            f"{what} would be sent to {endpoint.address}, which is not this computer; add --yes to allow it"
+        )
+        ask = asking()
+        self.teller.clear()
+        if ask is None or ask(f"{what} would be sent to {endpoint.address}. Type yes to allow it:") != "yes":
+            raise refusal
+
+    def _agree(self, plan: Plan, left: int | None, *, away: bool) -> None:
+        """Show the plan and have it confirmed. Raises ``UsageError`` where it is not."""
+        if self.request.yes:
+            return
+        ask = asking()
+        if ask is None:
+            sent = f", and to send stored texts to {plan.consent}" if away else ""
+            raise UsageError(
+                f"nobody is here to confirm the plan; look at it with --dry-run, then add --yes to carry it out{sent}"
+            )
+        show([page.plan_section(plan, waiting=left)], str(self.machine.home))
+        verb = "Send the texts there and rebuild" if away else "Rebuild"
+        if ask(f"{verb}? Nothing is lost, and it can be undone. Type yes:") != "yes":
+            raise UsageError("the plan was not confirmed; nothing was changed")
+
+    def _work(
+        self,
+        place: Workplace,
+        found: Identified,
+        plan: Plan,
+        select: Selector,
+        shown: Mapping[str, Any],
+    ) -> Report:
+        request = self.request
+        work = Work(
+            database=place.database.path,
+            store=CPersonaStore(place.database.path),
+            endpoint=found.endpoint,
+            identified=found,
+            plan=plan,
+            select=select,
+            cut_texts=request.cut_long,
+            **{
+                name: number
+                for name, number in (
+                    ("concurrency", request.concurrency),
+                    ("batch", request.batch_size),
+                    ("batch_tokens", request.max_tokens),
+                    ("max_errors", request.max_errors),
+                )
+                if number is not None
+            },
+            old=self._old(place, found.endpoint),
+            live=request.live,
+            sample=self._sample(),
+            tokens=in_loop(counts_tokens(found.endpoint)),
+        )
+        with patient(self._stopping) as patience:
+            job = Job(work, patience.stop, self.teller.tell, agree=self._agreed, wait=self.wait)
+            try:
+                ended = job.run()
+            except (KeyboardInterrupt, TerminatedError) as error:
+                impatient()
+                return self._interrupted(place, Exit(_code(error)))
+            except StoreError as error:
+                return self._broken(place, str(error))
+            except Exception as error:  # noqa: BLE001 - a bug of ours must not hide what was kept
+                return self._broken(place, crash(error, "The database is all old or all new."))
+        return self._done(place, found.endpoint, ended, patience=patience, shown=shown)
+
+    def _done(
+        self,
+        place: Workplace,
+        endpoint: Endpoint,
+        ended: Ended,
+        *,
+        patience: Patience | None = None,
+        shown: Mapping[str, Any] | None = None,
+    ) -> Report:
+        """The report of a run that came to an end of its own."""
+        request, path = self.request, place.database.path
+        stopped = ended.reason == Why.INTERRUPTED
+        steps = aftermath.steps(place, endpoint, ended, live=request.live) if ended.switched else ()
+        if ended.switched:
+            told(path)
+        code = Exit.OK if ended.complete else Exit.NEGATIVE
+        return self.base(
+            place,
+            sections=[*page.ended_sections(ended), *page.steps_sections(steps)],
+            fields={**(shown or {}), "ended": ended, "steps": steps},
+            measured=1,
+            notes=(*request.notes, *ended.notes),
+            error_code=patience.code if stopped and patience is not None else code,
+            summary=aftermath.summary(ended),
+            next_command=aftermath.following(request, place, ended),
+        )
+
+    def _interrupted(self, place: Workplace, code: Exit) -> Report:
+        """The report of a run that was stopped at once: what was kept until then."""
+        return self.base(
+            place,
+            error_code=code,
+            summary=f"interrupted; {jobs.kept(place.database.path)}",
+            next_command=again(self.request, database=place.database.path),
+        )
+
+    def _broken(self, place: Workplace, sentence: str) -> Report:
+        """The report of a run that something kept from going on."""
+        return self.base(
+            place,
+            unsettled=[sentence],
+            error_code=Exit.NEGATIVE,
+            summary=f"stopped; {jobs.kept(place.database.path)}",
+            next_command=again(self.request, database=place.database.path),
+        )
+
+    def finish(self, place: Workplace) -> Report:
+        """Embed what a live server wrote with the former model after the switch."""
+        endpoint = self.endpoint(place)
+        self._consent(endpoint, "stored texts")
+        self.teller.tell(_phase("asking the endpoint"))
+        found = identified(endpoint)
+        if not found.ok:
+            return self._unusable(place, found)
+        tokens = in_loop(counts_tokens(endpoint))
+        with patient(self._stopping) as patience:
+            try:
+                ended = finish(place.database.path, found, self.teller.tell, patience.stop, tokens=tokens)
+            except (KeyboardInterrupt, TerminatedError) as error:
+                impatient()
+                return self._interrupted(place, Exit(_code(error)))
+        return self._done(place, endpoint, ended, patience=patience)
+
+    def _stopping(self) -> None:
+        self.teller.soon("stopping when what is on its way has arrived; once more to stop at once")
+
+    def _agreed(self, judgement: Judgement) -> bool:
+        """Whether to switch; asked only where search got worse and somebody is there."""
+        ask = asking()
+        if judgement.verdict is not Verdict.WORSE or self.request.yes or ask is None:
+            return True
+        self.teller.clear()
+        show([page.judgement_section(judgement)], str(self.machine.home))
+        return ask("Search gets worse on these memories. Switch all the same? Type yes:") == "yes"
+
+    def wait(self, names: tuple[str, ...]) -> bool:
+        """Whether somebody is there who can end the servers that have the database open."""
+        if asking() is None:
+            return False
+        why = f"quit what has the database open: {', '.join(names)}; the switch follows by itself"
+        self.teller.tell(_phase("waiting", why=why))
+        return True
+
+    def base(self, place: Workplace, *, fields: Mapping[str, Any] | None = None, **parts: Any) -> Report:  # noqa: ANN401
+        """A report: ``parts`` of it, and the ``fields`` of this command's document."""
+        path = place.database.path
+        return Report(
+            command="reembed",
+            headline=str(path),
+            payload=document(**{"database": path, "action": self.request.action or "rebuild", **(fields or {})}),
+            home=str(self.machine.home),
+            secrets=(*inventory.secrets(place.facts), *self._secrets(place)),
+            **{"notes": self.request.notes, **parts},
+        )
+
+    def _secrets(self, place: Workplace) -> tuple[str, ...]:
+        chosen = self.request.chosen
+        own = named(chosen, self.machine.env).secrets if chosen.url is not None else ()
+        return (*own, *(value for goal in place.goals() for value in goal.endpoint.secrets))
+
+
+def _phase(name: str, *, why: str = "") -> Progress:
+    return Progress(phase=name, done=0, total=0, why=why)
+
+
+def _target(found: Identified) -> Target:
+    assert found.target is not None  # noqa: S101 - for the type checker; ``ok`` was asked
+    return found.target

@@ -1,0 +1,69 @@
+"""After a switch under a live server: the rows that it wrote with the former model meanwhile get their right vector."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cpersona_cli.embedding.loop import run as in_loop
+from cpersona_cli.rebuild.job import LISTED, Sink
+from cpersona_cli.rebuild.model import Fetched, Tell
+from cpersona_cli.rebuild.options import Options
+from cpersona_cli.rebuild.pipeline import fetch
+from cpersona_cli.rebuild.stop import Stop
+from cpersona_cli.rebuild.target import Identified
+from cpersona_cli.rebuild.work import Effort, Ended, Why
+from cpersona_cli.record import replace
+from cpersona_cli.store.job import JobState, Refused
+from cpersona_cli.store.model import StoreError
+from cpersona_cli.store.writing.clearing import unvouched
+from cpersona_cli.store.writing.cutover import finish_over
+from cpersona_cli.store.writing.staging import Staging, described, identity
+
+
+def finish(database: Path, found: Identified, tell: Tell, stop: Stop, *, tokens: bool = False) -> Ended:
+    """Embed every row that nothing vouches for, and bring it in. Raises ``StoreError``."""
+    staging = Staging.open_existing(database)
+    if staging is None:
+        raise StoreError(f"no re-embedding of {database} is on record that could be finished")
+    with staging:
+        if staging.state not in {JobState.CUT, JobState.CUTTING}:
+            raise StoreError(
+                f"the re-embedding of {database} has not switched yet: continue it with cpersona-cli reembed"
+            )
+        if found.target is None or identity(found.target) != identity(staging.target):
+            gives = "none that can be used" if found.target is None else described(found.target)
+            raise StoreError(
+                f"the job made vectors of {described(staging.target)}, and the endpoint gives {gives}:"
+                " name the endpoint of the job with --url"
+            )
+        sink = _Noting(staging)
+        options = Options(target=staging.target)
+
+        async def main() -> Fetched:
+            with stop.event() as event:
+                return await fetch(unvouched(database), sink, found.endpoint, options, tell=tell, stop=event)
+
+        fetched = in_loop(main())
+        stopped = fetched.reason or (Why.INTERRUPTED if fetched.interrupted else "")
+        # what has its vector is brought in also where the rest has none yet
+        cut = finish_over(database, staging, tokens=tokens, tell=None)
+        counts = fetched.counts
+        return Ended(
+            state=staging.state,
+            counts=counts,
+            left=counts.planned - counts.done - counts.failed - counts.nothing - counts.unchanged,
+            failed=tuple(sink.refused[:LISTED]),
+            effort=Effort().and_(fetched),
+            cut=replace(cut, recovered=False),
+            held=cut.rows + cut.already if not stopped else cut.rows,
+            reason=stopped,
+            detail=fetched.detail,
+        )
+
+
+class _Noting(Sink):
+    """The staging file, and the rows that were refused."""
+
+    def __init__(self, staging: Staging) -> None:
+        super().__init__(staging)
+        self.refused: list[Refused] = []
