@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from support.stores import Server, run_sql, schema_13, untouched
 
 from cpersona_cli.store import audit_dates, inspect
 from cpersona_cli.store.audit_model import Audit, Beyond, Burst, Copies, Dates, Lens, Moved, Wants
-from cpersona_cli.store.boundary import Penalty, Scope, rule_of
+from cpersona_cli.store.boundary import Newest, Penalty, Scope, rule_of
 from cpersona_cli.store.reading import Reading, State
 
 NEWEST = Lens(rule_of(None), Penalty())
@@ -145,6 +146,22 @@ def test_effects_are_the_sum_of_the_servers_own_factors(empty: Path) -> None:
         assert effect.mean == pytest.approx(sum(factors) / len(stamps))
         assert effect.earlier == sum(one < 1 for one in factors) * times
         assert effect.at_floor == sum(one == 0.5 for one in factors) * times
+
+
+@pytest.mark.parametrize(("rate", "floor"), [(0.002, 0.3), (0.0, 0.5), (0.5, 0.0), (0.01, 1.0), (1e-12, 0.5)])
+def test_effects_under_other_settings(empty: Path, rate: float, floor: float) -> None:
+    """Far from the boundary, where no exponential is computed, as well as near it."""
+    created = "2025-03-05 12:00:00"
+    at = datetime(2025, 3, 5, 13, tzinfo=UTC)
+    stamps = [(at - timedelta(hours=hours)).isoformat() for hours in (0, 1, 2, 60, 600, 602, 6_000, 60_000)]
+    run_sql(empty, episode(created), *(memory(stamp, timestamp=stamp) for stamp in stamps))
+    env = {"CPERSONA_EPISODE_DECAY_RATE": str(rate), "CPERSONA_EPISODE_DECAY_FLOOR": str(floor)}
+    with OwnBoundary(sys.executable, empty.parent.parent, env=env) as own:
+        ((_, factors),) = own.ask(empty, [("atlas", None, "")], stamps)
+    effect = audited(empty, Lens(rule_of(None), Penalty(rate, floor))).effects[0]
+    assert (effect.rows, effect.earlier) == (len(stamps), sum(one < 1 for one in factors))
+    assert effect.at_floor == sum(one < 1 and one == floor for one in factors)
+    assert effect.mean == pytest.approx(sum(factors) / len(factors))
 
 
 def test_effects_of_an_older_release_know_only_agents(empty: Path) -> None:
@@ -326,6 +343,14 @@ def test_a_store_with_few_columns(tmp_path: Path) -> None:
         "INSERT INTO memories VALUES (1, 'a', 'x', '2025-01-01')",
     )
     assert audited(database, NEWEST) == Audit()
+    run_sql(
+        database,
+        "CREATE TABLE episodes(agent_id, project_id, channel, created_at)",
+        "INSERT INTO episodes VALUES ('a', '', '', '2025-01-01')",
+    )
+    assert audited(database, NEWEST) == Audit(
+        episodes={("a", "", ""): 1}, newest=(Newest("a", "", "", "2025-01-01", "2025-01-01 00:00:00", "2025-01-01"),)
+    )
 
 
 def test_rows_that_are_no_text(empty: Path) -> None:

@@ -192,3 +192,10 @@ CASES = (
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_boundary(case: Graded) -> None:
     case.check()
+
+
+def test_the_repair_once_this_tool_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cpersona_cli.traps.shell.COMMANDS", ("backfill",))
+    case = Graded(IMPORTED, "", recall(ON, imported(*HARM)), says=f"cpersona-cli backfill repair --db {DB}")
+    (finding,) = case.check()
+    assert "export_memories" not in "".join(finding.repair.commands)
