@@ -37,7 +37,8 @@ class Plan:
     stored texts with their stored vectors. ``full`` measures all of a remote endpoint too, ``light`` no more than a few
     short texts of any. ``budget`` are the seconds after which no optional measurement is begun.
     The sizes are those the server itself uses: 32 texts when it fills missing vectors, 64 for the blocks of a long
-    memory, and a body a little below 1 MiB, where the reference server ends.
+    memory, and a body a little below 1 MiB, where the reference server ends;
+    no such request is made with ``body`` 0.
     """
 
     timeout: float | None = None

@@ -50,7 +50,7 @@ class Quality:
             "separation": self._separation,
             "long": self._long,
             **{f"batch-{size}": self._batch_of(size) for size in self.plan.batches},
-            "body": self._body,
+            **({"body": self._body} if self.plan.body else {}),
         }
         for name, step in made.items():
             if name not in self._LIGHT and self.plan.light:

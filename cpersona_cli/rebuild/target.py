@@ -96,7 +96,7 @@ async def identify_target(
     """Measure ``endpoint`` twice. Never raises but for cancellation; ``word`` stands in every text that is sent."""
     clock, word = clock or Clock(), word or nonce()
     start = clock.now()
-    thorough = Plan(full=True, batches=_BATCHES, budget=_BUDGET)
+    thorough = Plan(full=True, batches=_BATCHES, body=0, budget=_BUDGET)
     first = await measure(endpoint, thorough, factory, clock=clock, word=word)
     refused = tuple(_unusable(endpoint, first))
     if refused:

@@ -29,7 +29,7 @@ SAME = 0.999
 #: (Two texts that differ in case or in what stands behind the model's window may rightly share one.)
 SHARED, SHARED_FEW = 0.01, 10
 #: Vectors of different texts that are compared for equality: what is beyond is not, to keep memory constant.
-REMEMBERED = 100_000
+REMEMBERED = 50_000
 #: Seconds for asking anew, and texts of one request: another number than the server's and the pipeline's 32.
 BUDGET, _BATCH = 300.0, 7
 _LISTED = 5

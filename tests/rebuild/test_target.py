@@ -41,6 +41,7 @@ def test_a_target_is_what_two_measurements_agree_on() -> None:
             label="a166f63f525a5e17",
             served="mini",
         )
+        assert max(request.size for request in server.calls) < 50_000
     assert (found.ok, found.kind, found.refusals, found.warnings) == (True, Kind.OK, (), ())
     assert found.norms == pytest.approx((1, 1))
     assert found.repeat == pytest.approx(1)
@@ -176,7 +177,7 @@ def from_call(number: int, change: Any) -> Any:
     return after
 
 
-FIRST_CALLS = 8  # of the thorough measurement
+FIRST_CALLS = 7  # of the thorough measurement
 
 
 @pytest.mark.parametrize(
