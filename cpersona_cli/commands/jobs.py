@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cpersona_cli.commands.errors import CommandError, UsageError
-from cpersona_cli.commands.workplace import Workplace, asking
+from cpersona_cli.commands.errors import CommandError
+from cpersona_cli.commands.workplace import Workplace
 from cpersona_cli.rebuild.job import LOOK, users
 from cpersona_cli.rebuild.model import Only
 from cpersona_cli.report import reembed as page
@@ -81,7 +81,7 @@ def _undo(place: Workplace, run: Run) -> Report:
         raise StoreError(f"there is no finished re-embedding of {path} that could be taken back")
     _alone(place, run)
     rows = plural(job.finished.rows, "row") if job.finished is not None else "every row it wrote"
-    _agree(run, f"The old vectors and labels of {rows} would be put back.")
+    run.talk.confirm(f"The old vectors and labels of {rows} would be put back.")
     done = undo(path)
     complete = not done.left and not done.newer
     steps = tuple(_undone_steps(place, done))
@@ -138,7 +138,7 @@ def _abandon(place: Workplace, run: Run) -> Report:
     path = place.database.path
     job = job_status(path)
     if job is not None and job.meta is not None:
-        _agree(run, f"{plural(job.counts.staged, 'new vector')} would be thrown away.")
+        run.talk.confirm(f"{plural(job.counts.staged, 'new vector')} would be thrown away.")
     return _removed(place, run, abandon(path), "abandoned; the database was not changed")
 
 
@@ -146,8 +146,8 @@ def _forget(place: Workplace, run: Run) -> Report:
     path = place.database.path
     if job_status(path) is None:
         return run.base(place, measured=1, summary="there is nothing to forget")
-    _agree(run, "The old vectors and the backup would be removed, and the way back with them.")
-    return _removed(place, run, forget(path), "forgotten; the new vectors stay")
+    run.talk.confirm("The old vectors and the backup would be removed, and the way back with them.")
+    return _removed(place, run, forget(path), "forgotten; the vectors in the database stay as they are")
 
 
 def _removed(place: Workplace, run: Run, files: tuple[Path, ...], summary: str) -> Report:
@@ -162,23 +162,11 @@ def _removed(place: Workplace, run: Run, files: tuple[Path, ...], summary: str) 
 
 
 def _alone(place: Workplace, run: Run) -> None:
-    """Wait until nobody else has the database open. Raises ``UsageError`` where nobody could end who has."""
+    """Wait until nobody else has the database open. Raises ``CommandError`` where nobody is there to end who has."""
     while (use := in_use(place.database.path)).live:
-        if not run.wait(users(use)):
+        if not run.talk.wait(users(use)):
             raise CommandError(f"the database is open in {', '.join(users(use))}; quit that first")
         time.sleep(LOOK)
-
-
-def _agree(run: Run, what: str) -> None:
-    """Have it confirmed. Raises ``UsageError`` where it is not."""
-    if run.request.yes:
-        return
-    ask = asking()
-    if ask is None:
-        raise UsageError(f"{what[:1].lower()}{what[1:-1]}, and nobody is here to confirm it; add --yes")
-    run.teller.clear()
-    if ask(f"{what} Type yes:") != "yes":
-        raise UsageError("not confirmed; nothing was changed")
 
 
 def _db(path: Path) -> str:

@@ -67,6 +67,8 @@ def check(request: Request) -> None:
     for one, other in (("dry_run", "compare_only"), ("dry_run", "live"), ("compare_only", "live")):
         if getattr(request, one) and getattr(request, other):
             raise UsageError(f"{_option(one)} and {_option(other)} do not go together")
+    if request.compare_only and request.sample == 0:
+        raise UsageError("--compare-only judges search by a sample, so it does not go with --sample 0")
     if request.action:
         given = [name for name in _ABOUT_REBUILDING if getattr(request, name) not in {None, False}]
         if given:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from cpersona_cli.commands.gate import gate
 from cpersona_cli.commands.process import TerminatedError, crash, impatient
 from cpersona_cli.commands.rebuild_request import Request, again, check, pointing
 from cpersona_cli.commands.signals import Patience, patient
+from cpersona_cli.commands.talk import Talk
 from cpersona_cli.commands.workplace import Workplace, asking, find
 from cpersona_cli.embedding.counting import counts_tokens
 from cpersona_cli.embedding.loop import run as in_loop
@@ -25,7 +26,7 @@ from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.rebuild.finish import finish
 from cpersona_cli.rebuild.job import Job, settle, told, users
 from cpersona_cli.rebuild.judge import QUERIES, ROWS, Item, judged
-from cpersona_cli.rebuild.judgement import Judgement, Verdict
+from cpersona_cli.rebuild.judgement import Verdict
 from cpersona_cli.rebuild.model import Only, Plan, Progress
 from cpersona_cli.rebuild.plan import circumstances, make_plan, timed
 from cpersona_cli.rebuild.remaining import tally
@@ -37,7 +38,6 @@ from cpersona_cli.report import inventory
 from cpersona_cli.report import reembed as page
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.model import Report
-from cpersona_cli.report.output import show
 from cpersona_cli.report.progress import Form, Teller, telling
 from cpersona_cli.report.reembed_json import document
 from cpersona_cli.store.cpersona.store import CPersonaStore
@@ -45,6 +45,7 @@ from cpersona_cli.store.job import JobState, Target
 from cpersona_cli.store.model import StoreError
 from cpersona_cli.store.writing.locks import in_use
 from cpersona_cli.store.writing.staging import Staging
+from cpersona_cli.store.writing.status import job_status
 from cpersona_cli.text import plural
 
 #: Seconds for counting what is there, and for measuring which rows are another model's.
@@ -81,6 +82,11 @@ class Run:
     request: Request
     machine: Machine
     teller: Teller
+
+    @property
+    def talk(self) -> Talk:
+        """What is asked of the user."""
+        return Talk(self.teller, str(self.machine.home), self.request.yes)
 
     def report(self) -> Report:
         """All of it."""
@@ -152,7 +158,7 @@ class Run:
 
     def _compared(self, place: Workplace, store: CPersonaStore, found: Identified) -> Report:
         """Only the question whether search gets better."""
-        self._consent(found.endpoint, "a sample of stored texts")
+        self.talk.consent(found.endpoint, "a sample of stored texts")
         old = self._old(place, found.endpoint)
         self.teller.tell(_phase("comparing search"))
         rows = store.sample(ROWS, deadline=time.monotonic() + _COUNTING)
@@ -174,7 +180,6 @@ class Run:
     def _planned(self, place: Workplace, store: CPersonaStore, found: Identified) -> Report:
         request, target = self.request, _target(found)
         path = place.database.path
-        away = not is_loopback(found.endpoint.url)
         foreign = self._foreign(store, found)
         select = selector(request.rows, target, foreign=foreign, unit=found.unit)
         self.teller.tell(_phase("counting"))
@@ -191,7 +196,7 @@ class Run:
             pilot=timed(found.endpoint),
             around=circumstances(settings, path, holders=users(use), job=begun),
         )
-        plan = replace(plan, warnings=(*plan.warnings, *self._warnings(place, found.endpoint)))
+        plan = replace(plan, warnings=(*plan.warnings, *self._warnings(place, target, found.endpoint)))
         self.teller.clear()
         section = page.plan_section(plan, waiting=left)
         shown = {"plan": plan, "target": target}
@@ -217,14 +222,14 @@ class Run:
             return self.base(
                 place, sections=[section], fields=shown, measured=1, summary="nothing to do; nothing was changed"
             )
-        self._agree(plan, left, away=away)
+        self.talk.plan(plan, left)
         return self._work(place, found, plan, select, shown)
 
     def _foreign(self, store: CPersonaStore, found: Identified) -> tuple[Range, ...]:
         """Rows told to be another model's, measured on stored texts, where that is asked for."""
         if self.request.rows is not Only.FOREIGN:
             return ()
-        self._consent(found.endpoint, "a sample of stored texts")
+        self.talk.consent(found.endpoint, "a sample of stored texts")
         self.teller.tell(_phase("telling models apart"))
         fit = measure(
             store,
@@ -246,15 +251,23 @@ class Run:
                 return None, None
             return staging.target, tally(store, staging, select).pending
 
-    def _warnings(self, place: Workplace, endpoint: Endpoint) -> list[str]:
-        """What the plan does not know: who else writes vectors into this database."""
-        if self.request.chosen.url is not None or not place.others:
-            return []
-        other = [t for t in place.others if aftermath.differs(t, endpoint)]
-        if not other:
-            return []
-        names = ", ".join(dict.fromkeys(t.registration.label for t in other))
-        return [f"{names} opens this database too and calls another endpoint; see what to do afterwards"]
+    def _warnings(self, place: Workplace, target: Target, endpoint: Endpoint) -> Iterator[str]:
+        """What the plan does not know: who else writes vectors into this database, and what was done before."""
+        if self.request.chosen.url is None:
+            other = [t.registration.label for t in place.others if aftermath.differs(t, endpoint)]
+            if other:
+                yield f"{', '.join(dict.fromkeys(other))} opens this database too, and calls another endpoint"
+        job = job_status(place.database.path)
+        if job is None or job.finished is None:
+            return
+        done = job.finished
+        same = (done.mode, done.model, done.dim, done.fingerprint) == (
+            target.mode, target.model, target.dim, target.fingerprint,
+        )  # fmt: skip
+        if same and not done.undone and self.request.rows is Only.ALL:
+            yield "an earlier rebuild with this model is on record; --only foreign takes what does not fit"
+        if job.undo is not None and job.undo.state == "cut":
+            yield "the vectors of before the earlier rebuild are given up at the switch; undo then leads back to today"
 
     def _old(self, place: Workplace, endpoint: Endpoint) -> Endpoint | None:
         """The endpoint that is configured now, where another was named and texts may go to the former."""
@@ -266,33 +279,6 @@ class Run:
 
     def _sample(self) -> int:
         return QUERIES if self.request.sample is None else self.request.sample
-
-    def _consent(self, endpoint: Endpoint, what: str) -> None:
-        """Stored texts leave this computer only when the user says so. Raises ``UsageError``."""
-        if is_loopback(endpoint.url) or self.request.yes:
-            return
-        refusal = UsageError(
-            f"{what} would be sent to {endpoint.address}, which is not this computer; add --yes to allow it"
-        )
-        ask = asking()
-        self.teller.clear()
-        if ask is None or ask(f"{what} would be sent to {endpoint.address}. Type yes to allow it:") != "yes":
-            raise refusal
-
-    def _agree(self, plan: Plan, left: int | None, *, away: bool) -> None:
-        """Show the plan and have it confirmed. Raises ``UsageError`` where it is not."""
-        if self.request.yes:
-            return
-        ask = asking()
-        if ask is None:
-            sent = f", and to send stored texts to {plan.consent}" if away else ""
-            raise UsageError(
-                f"nobody is here to confirm the plan; look at it with --dry-run, then add --yes to carry it out{sent}"
-            )
-        show([page.plan_section(plan, waiting=left)], str(self.machine.home))
-        verb = "Send the texts there and rebuild" if away else "Rebuild"
-        if ask(f"{verb}? Nothing is lost, and it can be undone. Type yes:") != "yes":
-            raise UsageError("the plan was not confirmed; nothing was changed")
 
     def _work(
         self,
@@ -326,8 +312,8 @@ class Run:
             sample=self._sample(),
             tokens=in_loop(counts_tokens(found.endpoint)),
         )
-        with patient(self._stopping) as patience:
-            job = Job(work, patience.stop, self.teller.tell, agree=self._agreed, wait=self.wait)
+        with patient(self.talk.stopping) as patience:
+            job = Job(work, patience.stop, self.teller.tell, agree=self.talk.better, wait=self.talk.wait)
             try:
                 ended = job.run()
             except (KeyboardInterrupt, TerminatedError) as error:
@@ -388,39 +374,19 @@ class Run:
     def finish(self, place: Workplace) -> Report:
         """Embed what a live server wrote with the former model after the switch."""
         endpoint = self.endpoint(place)
-        self._consent(endpoint, "stored texts")
+        self.talk.consent(endpoint, "stored texts")
         self.teller.tell(_phase("asking the endpoint"))
         found = identified(endpoint)
         if not found.ok:
             return self._unusable(place, found)
         tokens = in_loop(counts_tokens(endpoint))
-        with patient(self._stopping) as patience:
+        with patient(self.talk.stopping) as patience:
             try:
                 ended = finish(place.database.path, found, self.teller.tell, patience.stop, tokens=tokens)
             except (KeyboardInterrupt, TerminatedError) as error:
                 impatient()
                 return self._interrupted(place, Exit(_code(error)))
         return self._done(place, endpoint, ended, patience=patience)
-
-    def _stopping(self) -> None:
-        self.teller.soon("stopping when what is on its way has arrived; once more to stop at once")
-
-    def _agreed(self, judgement: Judgement) -> bool:
-        """Whether to switch; asked only where search got worse and somebody is there."""
-        ask = asking()
-        if judgement.verdict is not Verdict.WORSE or self.request.yes or ask is None:
-            return True
-        self.teller.clear()
-        show([page.judgement_section(judgement)], str(self.machine.home))
-        return ask("Search gets worse on these memories. Switch all the same? Type yes:") == "yes"
-
-    def wait(self, names: tuple[str, ...]) -> bool:
-        """Whether somebody is there who can end the servers that have the database open."""
-        if asking() is None:
-            return False
-        why = f"quit what has the database open: {', '.join(names)}; the switch follows by itself"
-        self.teller.tell(_phase("waiting", why=why))
-        return True
 
     def base(self, place: Workplace, *, fields: Mapping[str, Any] | None = None, **parts: Any) -> Report:  # noqa: ANN401
         """A report: ``parts`` of it, and the ``fields`` of this command's document."""

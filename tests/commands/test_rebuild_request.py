@@ -28,6 +28,7 @@ def request(**fields: Any) -> Request:
         ({"sample": 2001}, "--sample takes a number from 0 to 2000, not 2001"),
         ({"dry_run": True, "compare_only": True}, "--dry-run and --compare-only do not go together"),
         ({"dry_run": True, "live": True}, "--dry-run and --live do not go together"),
+        ({"compare_only": True, "sample": 0}, "--compare-only judges search by a sample, so it does not go with"),
         ({"action": "undo", "only": "all"}, "--only does not go with `reembed undo`"),
         ({"action": "status", "cut_long": True}, "--cut-long does not go with `reembed status`"),
         ({"action": "undo", "chosen": Chosen(url="http://h/embed")}, "--url does not go with `reembed undo`, which"),

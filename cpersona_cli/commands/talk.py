@@ -1,0 +1,83 @@
+"""What is asked of the user during a rebuild, and what is taken for granted where nobody is there to ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cpersona_cli.commands.errors import UsageError
+from cpersona_cli.commands.workplace import asking
+from cpersona_cli.embedding.model import Endpoint
+from cpersona_cli.install.proxies import is_loopback
+from cpersona_cli.rebuild.judgement import Judgement, Verdict
+from cpersona_cli.rebuild.model import Plan, Progress
+from cpersona_cli.report import reembed as page
+from cpersona_cli.report.output import show
+from cpersona_cli.report.progress import Teller
+
+
+@dataclass(slots=True)
+class Talk:
+    """A conversation: ``yes`` answers everything, ``home`` is written as ``~`` in what is shown."""
+
+    teller: Teller
+    home: str
+    yes: bool
+
+    def ask(self, question: str) -> bool | None:
+        """Whether the answer is a typed yes; None where nobody is there to ask."""
+        ask = asking()
+        if ask is None:
+            return None
+        self.teller.clear()
+        return ask(question) == "yes"
+
+    def consent(self, endpoint: Endpoint, what: str) -> None:
+        """Stored texts leave this computer only when the user says so. Raises ``UsageError``."""
+        where = f"{what} would be sent to {endpoint.address}"
+        if not (is_loopback(endpoint.url) or self.yes or self.ask(f"{where}. Type yes to allow it:")):
+            raise UsageError(f"{where}, which is not this computer; add --yes to allow it")
+
+    def confirm(self, what: str) -> None:
+        """Have something that changes files confirmed. Raises ``UsageError``."""
+        if self.yes:
+            return
+        agreed = self.ask(f"{what} Type yes:")
+        if agreed is None:
+            raise UsageError(f"{what[:1].lower()}{what[1:-1]}, and nobody is here to confirm it; add --yes")
+        if not agreed:
+            raise UsageError("not confirmed; nothing was changed")
+
+    def plan(self, plan: Plan, left: int | None) -> None:
+        """Show the plan and have it confirmed. Raises ``UsageError`` where it is not."""
+        if self.yes:
+            return
+        if asking() is None:
+            sent = f", and to send stored texts to {plan.consent}" if plan.consent else ""
+            raise UsageError(
+                f"nobody is here to confirm the plan; look at it with --dry-run, then add --yes to carry it out{sent}"
+            )
+        self.teller.clear()
+        show([page.plan_section(plan, waiting=left)], self.home)
+        verb = "Send the texts there and rebuild" if plan.consent else "Rebuild"
+        if not self.ask(f"{verb}? Nothing is lost, and it can be undone. Type yes:"):
+            raise UsageError("the plan was not confirmed; nothing was changed")
+
+    def better(self, judgement: Judgement) -> bool:
+        """Whether to switch; asked only where search got worse and somebody is there."""
+        if judgement.verdict is not Verdict.WORSE or self.yes or asking() is None:
+            return True
+        self.teller.clear()
+        show([page.judgement_section(judgement)], self.home)
+        return bool(self.ask("Search gets worse on these memories. Switch all the same? Type yes:"))
+
+    def wait(self, names: tuple[str, ...]) -> bool:
+        """Whether somebody is there who can end what has the database open."""
+        if asking() is None:
+            return False
+        why = f"quit what has the database open: {', '.join(names)}; the switch follows by itself"
+        self.teller.tell(Progress(phase="waiting", done=0, total=0, why=why))
+        return True
+
+    def stopping(self) -> None:
+        """The first signal came."""
+        self.teller.soon("stopping when what is on its way has arrived; once more to stop at once")
