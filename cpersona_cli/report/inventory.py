@@ -12,11 +12,13 @@ from cpersona_cli.install.settings.table import BY_NAME, is_secret
 from cpersona_cli.report.json import place
 from cpersona_cli.report.model import Section
 from cpersona_cli.start.model import Run, Start
+from cpersona_cli.store.audit_model import Effect
 from cpersona_cli.store.reading import State
 from cpersona_cli.text import bare_url, plural, secret
 from cpersona_cli.traps.model import Database, Facts, Target
 
 _BEARER = re.compile(r"(?:Bearer|Basic)\s+(\S+)", re.IGNORECASE)
+_DATES = ("utc", "offset", "naive", "undated", "unread", "sql_only")
 _SHORTEST = 8  # characters from which the value of a variable that only sounds secret counts as one
 
 
@@ -133,6 +135,24 @@ def _database(database: Database) -> Mapping[str, object]:
         "holders": [{"pid": h.pid, "command": h.command, "started": h.started} for h in reading.holders],
         "holders_known": reading.holders_known,
         "opened_by": _openers(database),
+        "dates": {name: getattr(reading.audit.dates, name) for name in _DATES},
+        "penalty": [_weakened(effect) for effect in reading.audit.effects],
+        "unmeasured": reading.unmeasured,
+    }
+
+
+def _weakened(effect: Effect) -> Mapping[str, object]:
+    penalty, at = effect.lens.penalty, effect.boundary.at
+    return {
+        "agent": effect.scope.agent,
+        "project": effect.scope.project,
+        "boundary": None if at is None else at.isoformat(),
+        "rate": penalty.rate,
+        "floor": penalty.floor,
+        "memories": effect.rows,
+        "weakened": effect.earlier,
+        "at_floor": effect.at_floor,
+        "mean_factor": effect.mean,
     }
 
 

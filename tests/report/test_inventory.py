@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 from support.traps import MACHINE, facts, reading, registration, targets
@@ -9,6 +10,8 @@ from cpersona_cli.install.model import Launch, LaunchKind, Looked, Place, Proces
 from cpersona_cli.record import replace
 from cpersona_cli.report import inventory
 from cpersona_cli.report.model import Section
+from cpersona_cli.store.audit_model import Audit, Dates, Effect, Lens
+from cpersona_cli.store.boundary import Boundary, Penalty, Scope, instant, rule_of
 from cpersona_cli.store.reading import State
 from cpersona_cli.traps.model import Database, Facts
 
@@ -182,6 +185,37 @@ def test_the_databases_found(fields: dict[str, object], shown: str) -> None:
     assert rows(alone, 0)["databases"][0][2] == "--db"
     found = inventory.payload(known)["databases"]
     assert [database["opened_by"] for database in found] == [["Claude Code (user)"]]  # type: ignore[attr-defined]
+
+
+def test_what_the_audit_of_the_rows_found() -> None:
+    stamp = "2025-03-05 12:00:00"
+    effect = Effect(
+        lens=Lens(rule_of(None), Penalty(0.01, 0.5)),
+        scope=Scope("atlas", "orion"),
+        boundary=Boundary(stamp, instant(stamp)),
+        rows=4,
+        earlier=3,
+        at_floor=2,
+        mean=0.7,
+    )
+    audit = Audit(dates=Dates(rows=6, utc=5, undated=1), effects=(effect,))
+    known = with_database(facts({"CPERSONA_DB_PATH": "/home/u/cpersona.db"}), audit=audit, unmeasured=("copies",))
+    (found,) = cast("list[dict[str, object]]", inventory.payload(known)["databases"])
+    assert found["dates"] == {"utc": 5, "offset": 0, "naive": 0, "undated": 1, "unread": 0, "sql_only": 0}
+    assert found["penalty"] == [
+        {
+            "agent": "atlas",
+            "project": "orion",
+            "boundary": "2025-03-05T12:00:00+00:00",
+            "rate": 0.01,
+            "floor": 0.5,
+            "memories": 4,
+            "weakened": 3,
+            "at_floor": 2,
+            "mean_factor": 0.7,
+        }
+    ]
+    assert found["unmeasured"] == ("copies",)
 
 
 def test_defaults_are_shown_when_asked_twice() -> None:
