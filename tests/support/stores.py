@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -242,6 +242,19 @@ def run_sql(database: Path, *statements: str) -> None:
         connection.execute("PRAGMA synchronous=OFF")
         for statement in statements:
             connection.execute(statement)
+
+
+def insert(database: Path, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Insert rows into a table of memories or episodes; what is not given is filled in."""
+    text = "content" if table == "memories" else "summary"
+    with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("PRAGMA synchronous=OFF")
+        for number, row in enumerate(rows):
+            values = {"agent_id": "atlas", text: f"text {number}", "created_at": "2026-03-01 08:00:00", **row}
+            if table == "memories":
+                values.setdefault("timestamp", "2026-03-01T08:00:00+00:00")
+            marks = ", ".join("?" * len(values))
+            connection.execute(f"INSERT INTO {table}({', '.join(values)}) VALUES ({marks})", tuple(values.values()))
 
 
 _OTHER = """

@@ -86,7 +86,7 @@ def test_a_link_to_the_database(filled: Path) -> None:
     assert len(texts(link, 3)) == 3
 
 
-def test_a_store_that_has_no_time(filled: Path) -> None:
-    fill(filled, {number: f"text {number}" for number in range(60_000)})
+def test_a_store_that_has_no_time(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cpersona_cli.store.sql._STEPS", 20)
     with pytest.raises(StoreError, match="time there was; allow more"):
         texts(filled, 3, seconds=-1)
