@@ -21,6 +21,7 @@ from cpersona_cli.embedding.measured import Window
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.stored import pack
 from cpersona_cli.install.settings.effective import effective
+from cpersona_cli.rebuild import objections
 from cpersona_cli.rebuild import plan as module
 from cpersona_cli.rebuild.batches import estimate_tokens
 from cpersona_cli.rebuild.disk import need
@@ -166,7 +167,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"damage": "row 3 missing from index"}, "is damaged (row 3 missing from index); recover it"),
     ({"search": "remote", "blobs": False}, "CPERSONA_STORE_BLOB is off, so memories keep no vectors"),
     ({"may_write": False}, "may not be written to by this user"),
-    ({"free": 100_000}, "has 100 kB free and the rebuild needs up to"),
+    ({"free": 10_000}, "has 10 kB free and the rebuild needs up to"),
     (
         {"job": replace(TARGET, fingerprint="other", served="mini")},
         "a rebuild with mini (http, 64 dimensions, fingerprint other) was begun and is not finished, and this one is",
@@ -184,6 +185,11 @@ def test_what_forbids_a_rebuild(database: Path, changed: dict[str, Any], words: 
             "with new (http, 64 dimensions, fingerprint new); go on with the former, or give it up with"
             " cpersona-cli reembed abandon"
         )
+
+
+@pytest.mark.parametrize(("count", "shown"), [(0, "0 kB"), (1_250_000, "1.2 MB"), (3 * 10**9, "3.0 GB")])
+def test_sizes_are_shown_in_the_unit_that_fits(count: int, shown: str) -> None:
+    assert objections._size(count) == shown
 
 
 @pytest.mark.parametrize(

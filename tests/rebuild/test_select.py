@@ -13,7 +13,7 @@ from cpersona_cli.embedding.kinds import Kind as CallKind
 from cpersona_cli.embedding.likeness import Likeness
 from cpersona_cli.fit.model import Break, Compared, Fit, Live, State
 from cpersona_cli.rebuild.model import Only
-from cpersona_cli.rebuild.select import BLANK, CURRENT, Range, current, foreign_ranges, selector
+from cpersona_cli.rebuild.select import BLANK, CURRENT, Range, current, damaged, foreign_ranges, selector
 from cpersona_cli.record import replace
 from cpersona_cli.store.job import Target
 from cpersona_cli.store.model import Census, Kind, Row
@@ -63,6 +63,11 @@ def test_where_no_vector_has_length_one_only_the_useless_are_damaged() -> None:
     assert chosen(Only.DAMAGED, unit=False) == {"empty", "odd", "zero", "nan", "infinite", "turned"}
 
 
+def test_no_vector_is_no_damaged_one() -> None:
+    assert not damaged(row(None))
+    assert damaged(row(b""))
+
+
 @pytest.mark.parametrize("only", Only)
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\u3000"])
 def test_blank_rows_are_never_chosen(only: Only, text: str) -> None:
@@ -100,6 +105,7 @@ def test_only_a_label_that_can_tell_vouches_for_a_row(target: Target, vouched: b
 def test_labels_of_other_models_are_foreign_where_labels_tell() -> None:
     assert selector(Only.FOREIGN, TARGET)(row(label="old")) == ""
     assert selector(Only.FOREIGN, TARGET)(row(label="new")) != ""
+    assert selector(Only.FOREIGN, TARGET)(row(None, label="old")) != ""
     assert selector(Only.FOREIGN, TARGET)(row(label="")) != ""
     assert selector(Only.FOREIGN, replace(PLAIN, model="mine", label="mine"))(row(label="old")) != ""
 
