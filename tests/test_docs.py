@@ -18,6 +18,8 @@ from support.commands_page import commands, options
 from support.documents import document
 
 from cpersona_cli.commands.preferences import PREFERENCES, resolve
+from cpersona_cli.fit.model import Basis
+from cpersona_cli.fit.model import State as Fit
 from cpersona_cli.install.model import Environment, Registration, Status
 from cpersona_cli.report.json import document as fields_of
 from cpersona_cli.report.model import FailOn, Report, Verdict
@@ -120,7 +122,7 @@ def _sh(home: Path, script: str, **env: str) -> subprocess.CompletedProcess[str]
 @pytest.mark.parametrize("line", LINES)
 def test_a_command_line_works(line: str, home: Path) -> None:
     typed = " ".join(_PLACEHOLDERS.get(word, word) for word in line.split())
-    if line.split()[1] == "probe":  # what it finds depends on what listens on this machine
+    if line.split()[1] in {"probe", "dimension"}:  # what they find depends on what listens on this machine
         typed += " --help"
         code = 0
     else:
@@ -250,6 +252,7 @@ def objects(home: Path) -> Mapping[str, Iterable[str]]:
         nobody.bind(("127.0.0.1", 0))
         port = nobody.getsockname()[1]
     probed = document(_sh(home, f"cpersona-cli probe --url http://127.0.0.1:{port}/embed --json").stdout)
+    fitted = document(_sh(home, f"cpersona-cli dimension --url http://127.0.0.1:{port}/embed --json").stdout)
     book = document(_sh(home, "cpersona-cli traps explain names.url-missing --json").stdout)
     common = list(fields_of(Report(command="none")))
     finding = found["findings"][0]
@@ -269,6 +272,7 @@ def objects(home: Path) -> Mapping[str, Iterable[str]]:
         "A start": found["starts"][0],
         "A process": found["starts"][0]["processes"][0],
         "probe": [name for name in probed if name not in common],
+        "dimension": [name for name in fitted if name not in common],
         "traps": [*(name for name in book if name not in common), "retired"],
         "A trap": book["traps"][0],
     }
@@ -307,6 +311,8 @@ def _literals(owner: type, name: str) -> tuple[str, ...]:
         ("A registration", "transport", _literals(Registration, "transport")),
         ("An environment", "base", _literals(Environment, "base")),
         ("A process", "failure", Failure),
+        ("dimension", "status", Fit),
+        ("dimension", "basis", Basis),
         ("A trap", "severity", Severity),
         ("A trap", "needs", Needs),
     ],
@@ -383,4 +389,4 @@ def test_lines_written_by_hand_are_short(name: str) -> None:
 
 
 def test_the_readme_can_be_read_in_one_sitting() -> None:
-    assert TEXTS["README.md"].count("\n") < 285
+    assert TEXTS["README.md"].count("\n") < 290

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from support import clients_page, commands_page, settings_page, traps_page
+from support.endpoints_small import serving
 from support.markdown import code, plain, table
 
 from cpersona_cli.embedding.kinds import MEANINGS, Kind
@@ -28,7 +29,7 @@ from cpersona_cli.traps.model import Finding, Needs, Repair
 from cpersona_cli.traps.registry import ALL
 from cpersona_cli.words import PLANNED
 from examples import demo
-from examples.endpoint import endpoint
+from examples.endpoint import WIDTH, endpoint
 
 ROOT = Path(__file__).parents[2]
 
@@ -104,6 +105,18 @@ def _first_run() -> str:
     return f"```console\n$ cpersona-cli doctor\n{said}```"
 
 
+@cache
+def _dimension_run() -> str:
+    """The store of a home in order, beside another model of the same width."""
+    with broken_home() as home, serving(width=WIDTH) as server:
+        demo.register(home, demo.variables(home, server.url()))
+        said = run(home, "dimension").stdout.replace(f":{server.port}/", ":8401/")
+    said = re.sub(r"    [0-9.]+ s$", "    0.4 s", said, count=1, flags=re.MULTILINE)
+    # the day on which the documents are made is none of theirs
+    said = re.sub(r"\d{4}-\d\d-\d\d", "2026-03-03", said)
+    return f"```console\n$ cpersona-cli dimension\n{said}```"
+
+
 def _json_example() -> str:
     home, _, said = _runs()
     text = json.dumps(_short(said), indent=2, ensure_ascii=False).replace(home, HOME)
@@ -174,6 +187,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "clients-short": clients_page.short,
     "commands": commands_page.reference,
     "commands-short": commands_page.summary,
+    "dimension-run": _dimension_run,
     "exit-codes": _exit_codes,
     "first-run": _first_run,
     "groups": traps_page.groups,
