@@ -133,6 +133,7 @@ def _removed(*paths: Path) -> tuple[Path, ...]:
     for path in paths:
         for name in (path, sibling(path, ".new"), sibling(path, ".next")):
             with told(name):
-                if is_plain(name) and remove(name):
+                is_plain(name)
+                if remove(name):
                     gone.append(name)
     return tuple(gone)
