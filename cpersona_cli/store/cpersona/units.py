@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-#: How far from one a length may be to be called one without a closer look: clearly less than the tolerance.
-CLEARLY = 9e-4
+#: How far from one the square of a length may be to be called one without a closer look: half the tolerance.
+CLEARLY = 1e-3
 
 
 def quick() -> Callable[[bytes], bool]:
@@ -18,11 +18,11 @@ def quick() -> Callable[[bytes], bool]:
         import numpy  # noqa: ICN001, PLC0415 - optional, and slow to import
     except ImportError:
         return lambda _: False
-    wide, dot = numpy.dtype("<f4"), numpy.dot
 
     def clearly(blob: bytes) -> bool:
-        numbers = numpy.frombuffer(blob, wide).astype(float)
-        norm: float = float(dot(numbers, numbers)) ** 0.5
-        return abs(norm - 1) <= CLEARLY
+        numbers = numpy.frombuffer(blob, "<f4")
+        with numpy.errstate(all="ignore"):
+            square = float(numpy.dot(numbers, numbers))
+        return abs(square - 1) <= CLEARLY
 
     return clearly
