@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from cpersona_cli.embedding.likeness import Likeness
 from cpersona_cli.fit.labels import Standing, standing
 from cpersona_cli.fit.model import TABLES, Compared, Live, Located
-from cpersona_cli.store.model import Census, Form, Group, Kind, Store
+from cpersona_cli.store.model import Census, Form, Group, Kind
 
 Agents = Mapping[str, int]
+#: Vectors by agent with ids above the one and not above the other number.
+Count = Callable[[Kind, int, int | None], Agents]
 
 
 def foreign(
-    store: Store,
-    census: Census,
-    live: Live | None,
-    *,
-    compared: Sequence[Compared],
-    located: Sequence[Located],
-    deadline: float,
+    census: Census, live: Live | None, count: Count, *, compared: Sequence[Compared], located: Sequence[Located]
 ) -> Mapping[Kind, Agents]:
     """Rows told to be another model's; exact where labels or the changes of writer tell, else by the sample's share.
 
@@ -34,7 +30,7 @@ def foreign(
         if measured:
             rows = [row for row in compared if row.kind is kind and row.cosine is not None]
             changes = next((place for place in located if place.kind is kind), None)
-            agents = _measured(store, groups, rows, changes, deadline)
+            agents = _measured(groups, rows, changes, count)
         else:
             agents = _total(group for group in groups if standing(group.label, live) is Standing.OTHER)
         if agents:
@@ -42,9 +38,7 @@ def foreign(
     return found
 
 
-def _measured(
-    store: Store, groups: Sequence[Group], rows: Sequence[Compared], located: Located | None, deadline: float
-) -> Agents:
+def _measured(groups: Sequence[Group], rows: Sequence[Compared], located: Located | None, count: Count) -> Agents:
     other = [row for row in rows if row.likeness is Likeness.OTHER]
     if not other:
         return {}
@@ -55,12 +49,12 @@ def _measured(
     if not theirs & ours and {group.label for group in groups} <= theirs | ours:
         return _total(group for group in groups if group.label in theirs)
     if located is not None and located.breaks:
-        return _between(store, located, deadline)
+        return _between(located, count)
     share = len(other) / len(rows)
-    return {agent: round(count * share) for agent, count in _total(groups).items()}
+    return {agent: round(total * share) for agent, total in _total(groups).items()}
 
 
-def _between(store: Store, located: Located, deadline: float) -> Agents:
+def _between(located: Located, count: Count) -> Agents:
     """The rows of every stretch between two changes that is another model's."""
     agents: dict[str, int] = {}
     breaks = located.breaks
@@ -68,8 +62,8 @@ def _between(store: Store, located: Located, deadline: float) -> Agents:
     ends = [change.before.id for change in breaks]
     for (after, row), upto in zip(stretches, [*ends, None], strict=True):
         if row.likeness is Likeness.OTHER:
-            for agent, count in store.count(located.kind, after=after, upto=upto, deadline=deadline).items():
-                agents[agent] = agents.get(agent, 0) + count
+            for agent, rows in count(located.kind, after, upto).items():
+                agents[agent] = agents.get(agent, 0) + rows
     return agents
 
 

@@ -95,6 +95,7 @@ class _Work:
     rows: list[Row] = field(default_factory=list)
     compared: list[Compared] = field(default_factory=list)
     located: list[Located] = field(default_factory=list)
+    counts: dict[tuple[Kind, int, int | None], Mapping[str, int]] = field(default_factory=dict)
     sent: int = 0
     calls: int = 0
     unmeasured: list[str] = field(default_factory=list)
@@ -169,12 +170,11 @@ class _Work:
 
     def _counted(self, located: Located) -> Located:
         """With the rows on each side of every break."""
+        if not located.breaks:
+            return located
         try:
             edges = [0, *(change.before.id for change in located.breaks), None]
-            counts = [
-                sum(self.store.count(located.kind, after=after or 0, upto=upto, deadline=self.deadline).values())
-                for after, upto in pairwise(edges)
-            ]
+            counts = [sum(self.count(located.kind, after or 0, upto).values()) for after, upto in pairwise(edges)]
         except StoreError as error:
             self.unmeasured.append(f"how many {TABLES[located.kind]} stand before and after the change: {error}")
             return located
@@ -184,16 +184,16 @@ class _Work:
         ]
         return replace(located, breaks=tuple(breaks))
 
+    def count(self, kind: Kind, after: int, upto: int | None) -> Mapping[str, int]:
+        """Vectors by agent between two ids, counted once. Raises ``StoreError``."""
+        place = (kind, after, upto)
+        if place not in self.counts:
+            self.counts[place] = self.store.count(kind, after=after, upto=upto, deadline=self.deadline)
+        return self.counts[place]
+
     def _foreign(self) -> Mapping[Kind, Mapping[str, int]]:
         try:
-            return foreign(
-                self.store,
-                self.census,
-                self.live,
-                compared=self.compared,
-                located=self.located,
-                deadline=self.deadline,
-            )
+            return foreign(self.census, self.live, self.count, compared=self.compared, located=self.located)
         except StoreError as error:
             self.unmeasured.append(f"how many rows are another model’s: {error}")
             return {}

@@ -176,7 +176,7 @@ def _by_vectors(evidence: Evidence) -> Verdict:
     middle, lowest, count = median(cosines), min(cosines), len(judged)
     found = {likeness: [row for row in judged if row.likeness is likeness] for likeness in Likeness}
     same, other = len(found[Likeness.SAME]), len(found[Likeness.OTHER])
-    figures = f"median {middle:.3f}, lowest {lowest:.3f} of {count}"
+    figures = f"cosines: median {middle:.3f}, lowest {lowest:.3f} of {count}"
     cut = longest_same(judged, lines)
     if cut is not None:
         detail = f"only texts of more than {cut} characters get another vector now ({figures}): they are cut elsewhere"
@@ -185,12 +185,11 @@ def _by_vectors(evidence: Evidence) -> Verdict:
         detail = f"of {count} stored texts embedded again {count - same} get another vector than the stored one"
         return Verdict(State.MIXED, Basis.VECTORS, f"{detail}{_changes(evidence)}")
     if middle < lines.other:
-        detail = f"the width fits ({evidence.live.dim if evidence.live else 0}), and the stored vectors are another"
-        return Verdict(
-            State.SWAPPED,
-            Basis.VECTORS,
-            f"{detail} model’s: those of the same texts agree to a cosine of {figures}{_despite(evidence)}",
+        width = evidence.live.dim if evidence.live else None
+        detail = (
+            f"the width fits ({width}), but another model made the stored vectors; against new ones of the same texts"
         )
+        return Verdict(State.SWAPPED, Basis.VECTORS, f"{detail}, {figures}{_despite(evidence)}")
     if middle < lines.same or any(located.breaks for located in evidence.located):
         detail = f"new vectors of the same texts are only near the stored ones ({figures})"
         return Verdict(
@@ -202,7 +201,7 @@ def _by_vectors(evidence: Evidence) -> Verdict:
     if count * 2 < len(asked):
         detail = f"only {count} of {len(asked)} stored texts could be compared: {_reason(asked)}"
         return Verdict(State.UNKNOWN, Basis.WIDTH, detail)
-    detail = f"{plural(count, 'stored text', 'stored texts')} embedded again, same vectors ({figures})"
+    detail = f"{plural(count, 'stored text', 'stored texts')} embedded again gave the stored vectors ({figures})"
     nearly = f"; {count - same} of them only nearly" if same < count else ""
     return Verdict(State.OK, Basis.VECTORS, f"{detail}{nearly}{_despite(evidence)}")
 

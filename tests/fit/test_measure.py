@@ -216,6 +216,16 @@ def test_two_clients_at_the_same_time_make_no_break(tmp_path: Path) -> None:
     assert "two clients" in fit.detail
 
 
+def test_one_row_whose_vector_is_of_something_else_is_named(tmp_path: Path) -> None:
+    store = filled(tmp_path, lambda n: another(n) if n == 21 else this(n))
+    with serving() as server:
+        fit = fitted(store, at(server), sample=80)
+    assert (fit.state, fit.breaks, fit.interleaved) == (State.MIXED, (), ())
+    assert [row.id for row in fit.isolated] == [22]
+    assert "in memories, id 22 differs from all around it" in fit.detail
+    assert fit.foreign == {Kind.MEMORY: 1}
+
+
 def test_labels_say_exactly_which_rows_are_foreign(tmp_path: Path) -> None:
     rows = [
         Written(

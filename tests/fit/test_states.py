@@ -60,7 +60,7 @@ def test_what_was_measured(cosines: Sequence[float], state: State) -> None:
 
 
 def test_nearly_is_said_where_it_does_not_decide() -> None:
-    assert judged(0.99, 0.99, 0.9).detail.endswith("(median 0.990, lowest 0.900 of 3); 1 of them only nearly")
+    assert judged(0.99, 0.99, 0.9).detail.endswith("(cosines: median 0.990, lowest 0.900 of 3); 1 of them only nearly")
 
 
 def test_the_lines_of_the_endpoint_decide() -> None:
