@@ -9,6 +9,7 @@ default factories, equality and hash by value, a readable ``repr``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
@@ -105,6 +106,9 @@ def _prepare(cls: type[T], *, kw_only: bool) -> type[T]:
             else:
                 setattr(cls, name, given.value)
             given = given.value if given.factory is None else given
+        if isinstance(given, FunctionType):
+            # as an attribute of the class it would be a method, and be given the instance
+            setattr(cls, name, staticmethod(given))
         if given is _MISSING:
             required[name] = None
         else:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
@@ -102,3 +102,19 @@ def test_it_can_be_taken_apart_in_a_match() -> None:
     match Plain(1, 2):
         case Plain(x, y, _):
             assert (x, y) == (1, 2)
+
+
+def _twice(number: int) -> int:
+    return 2 * number
+
+
+@record
+class Calculator:
+    plain: Callable[[int], int] = _twice
+    told: Callable[[int], int] = field(default=_twice)
+
+
+def test_a_function_as_default_is_a_value_and_no_method() -> None:
+    assert (Calculator().plain(2), Calculator().told(3)) == (4, 6)
+    assert Calculator(plain=lambda number: -number).plain(2) == -2
+    assert Calculator() == Calculator(_twice)
