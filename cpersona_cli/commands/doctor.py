@@ -10,7 +10,7 @@ import typer
 
 from cpersona_cli.commands import options, starting
 from cpersona_cli.commands.errors import UsageError
-from cpersona_cli.commands.options import Job
+from cpersona_cli.commands.options import LONGEST_WAIT, Job
 from cpersona_cli.record import replace
 
 if TYPE_CHECKING:
@@ -23,12 +23,19 @@ HELP = """Find out whether memory is configured so that it works; if not, name t
   cpersona-cli doctor                              every registration on this machine
   cpersona-cli doctor --client claude-code -v      one client, with every setting and its source
   cpersona-cli doctor --env --json                 in CI: this environment, for machines
+  cpersona-cli doctor .mcp.json                    the registrations in one file
   cpersona-cli doctor --only names,database.locked
   cpersona-cli doctor --start                      also start each server, on a scratch database
 
 Nothing is changed anywhere. Exit codes: 0 pass, 1 fault, 2 usage, 3 no verdict (something could not be found out).
 """
 
+Named = Annotated[
+    list[str] | None,
+    typer.Argument(
+        parser=options.word, metavar="[FILE[:NAME]]...", show_default=False, help="The same as --registration."
+    ),
+]
 Only = Annotated[
     list[str] | None,
     typer.Option("--only", parser=options.word, metavar="ID|GROUP", help="Make only these checks; commas are fine."),
@@ -57,6 +64,9 @@ Timeout = Annotated[
     float | None,
     typer.Option("--timeout", metavar="SECONDS", help="Seconds for the whole run (20; --start: 120 more)."),
 ]
+Wait = Annotated[
+    float, typer.Option("--wait", metavar="SECONDS", help="Retry so long while an endpoint is loading or down.")
+]
 Waivers = Annotated[
     Path | None, typer.Option("--waivers", parser=options.file, metavar="FILE", help="Findings to live with, and why.")
 ]
@@ -69,6 +79,7 @@ WriteWaivers = Annotated[
 
 
 def doctor(
+    named: Named = None,
     *,
     client: options.Clients = None,
     registration: options.Registrations = None,
@@ -82,6 +93,7 @@ def doctor(
     start: Start = False,
     pre: Pre = False,
     timeout: Timeout = None,
+    wait: Wait = 0.0,
     waivers: Waivers = None,
     write_waivers: WriteWaivers = None,
     config: options.Config = None,
@@ -105,6 +117,8 @@ def doctor(
     preferences = options.settle(flags, config)
     if write_waivers is not None and os.path.lexists(write_waivers):
         raise UsageError(f"{write_waivers} exists; --write-waivers never overwrites a file")
+    if not 0 <= wait <= LONGEST_WAIT:
+        raise UsageError(f"--wait takes a number from 0 to {LONGEST_WAIT:g}, not {wait:g}")
     if start:
         starting.check(preferences)
 
@@ -114,9 +128,15 @@ def doctor(
 
         selection = replace(
             options.selection(
-                preferences, client=client, registration=registration, env=env, db=db, before_first_start=pre
+                preferences,
+                client=client,
+                registration=[*(named or ()), *(registration or ())],
+                env=env,
+                db=db,
+                before_first_start=pre,
             ),
             online=not preferences.flag("offline"),
+            wait=wait,
             start=starting.chosen(preferences, quiet=quiet) if start else None,
         )
         return examine(

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pytest_console_scripts import ScriptRunner
 from support.documents import document
+from support.endpoints_small import serving
 
 from cpersona_cli.install.clients.table import CLIENTS
 from cpersona_cli.traps.registry import ALL
@@ -157,7 +158,7 @@ def test_a_registration_that_no_client_starts_is_no_pass(doctor: Doctor, home: P
         (["--output", "xml:report"], "unknown format 'xml'"),
         (["--config", "gone.toml"], "gone.toml: there is no such file"),
         (["--bogus"], "no such option: --bogus"),
-        (["extra"], "unexpected extra argument"),
+        (["extra"], "there is no file"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -423,3 +424,39 @@ def test_a_path_no_file_can_have_is_no_reason_to_give_up(doctor: Doctor, registe
     found = doctor("--only", "database.path-relative", "--json").json
     assert [finding["trap"] for finding in found["findings"]] == ["database.path-relative"]
     assert found["unsettled"] == []
+
+
+@quick
+def test_files_may_be_named_without_an_option(doctor: Doctor, register: Register, home: Path) -> None:
+    register(HEALTHY, "good.json")
+    register(URLLESS, "bad.json")
+    named = doctor("good.json", "bad.json", "--offline", "--json").json
+    spelled = doctor("--registration", "good.json", "--registration", "bad.json", "--offline", "--json").json
+    assert [entry["place"]["file"] for entry in named["registrations"]] == [
+        str(home / "good.json"),
+        str(home / "bad.json"),
+    ]
+    assert named["findings"] == spelled["findings"]
+    assert [f["place"]["file"] for f in named["findings"] if f["trap"] == "names.url-missing"] == [
+        str(home / "bad.json")
+    ]
+
+
+@quick
+def test_it_waits_for_an_endpoint_that_is_loading(doctor: Doctor, register: Register) -> None:
+    with serving(loading=2) as endpoint:
+        register({**HEALTHY, "CPERSONA_EMBEDDING_URL": endpoint.url()})
+        at_once = doctor("--only", "endpoint", "--json").json
+        assert at_once["verdict"] == "unknown"
+    with serving(loading=2) as endpoint:
+        register({**HEALTHY, "CPERSONA_EMBEDDING_URL": endpoint.url()})
+        waited = doctor("--only", "endpoint", "--wait", "60", "--json").json
+    assert waited["verdict"] == "pass", waited["unsettled"]
+
+
+@quick
+@pytest.mark.parametrize("seconds", ["-1", "nan", "86401"])
+def test_a_wait_that_makes_no_sense(doctor: Doctor, seconds: str) -> None:
+    answer = doctor("--wait", seconds, "--json")
+    assert answer.code == 2
+    assert answer.json["error"].startswith("--wait takes a number from 0 to 86400, not ")

@@ -94,7 +94,10 @@ def test_the_file_named_by_the_environment(config: Path, tmp_path: Path) -> None
     [
         ("formt = 1", "config.toml:1: unknown key 'formt'; did you mean format?"),
         ("fail_on = 'hint'", "config.toml:1: unknown key 'fail_on'; did you mean fail-on?"),
-        ("\nformat = 'xml'", "config.toml:2: format takes one of text, json, sarif, junit, github, markdown, html, not 'xml'"),
+        (
+            "\nformat = 'xml'",
+            "config.toml:2: format takes one of text, json, sarif, junit, github, markdown, html, not 'xml'",
+        ),
         ("format = 'jsn'", "did you mean json?"),
         ("format = 1", "config.toml:1: format takes a text, not 1"),
         ("waivers = ''", "waivers takes a text, not ''"),
