@@ -1,0 +1,557 @@
+"""``cpersona-cli reembed`` through the installed script, case by case."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_console_scripts import ScriptRunner
+from support.documents import document
+from support.endpoints_small import Answer, Request, SmallEndpoint, embed, serving
+from support.rebuilds import Oracle, blob, fill, sent, texts, vectors
+from support.stores import Other, run_sql
+
+from cpersona_cli.commands import workplace
+
+pytestmark = [pytest.mark.script_launch_mode("inprocess"), pytest.mark.server]
+
+WIDTH = 96
+
+
+class Run:
+    """What one run said."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def json(self) -> dict[str, Any]:
+        found = document(self.out)
+        assert found["exit_code"] == self.code
+        assert found["schema"] == "cpersona-cli/reembed/1"
+        return found
+
+    @property
+    def last(self) -> str:
+        lines = self.out.strip().splitlines()
+        last = next(line for line in reversed(lines) if not line.startswith("Next: "))
+        return last.partition("   Next: ")[0]
+
+
+Reembed = Callable[..., Run]
+Register = Callable[..., Path]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    for name in list(os.environ):
+        if name.startswith(("CPERSONA_", "EMBEDDING_", "XDG_", "SSL_CERT")) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def reembed(home: Path, script_runner: ScriptRunner) -> Reembed:
+    def run(*words: str, env: Mapping[str, str] | None = None, typed: str = "") -> Run:
+        result = script_runner.run(
+            ["cpersona-cli", "reembed", *words], cwd=home, env={**os.environ, **(env or {})}, stdin=io.StringIO(typed)
+        )
+        return Run(result.returncode, result.stdout, result.stderr)
+
+    return run
+
+
+@pytest.fixture
+def register(home: Path) -> Register:
+    def write(file: str = ".claude.json", **env: str) -> Path:
+        path = home / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        entry = {"command": sys.executable, "args": ["-m", "cpersona"], "env": env}
+        path.write_text(json.dumps({"mcpServers": {"cpersona": entry}}, indent=2))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def db(store: Path) -> Path:
+    """A store of 20 memories and an episode, with the vectors of a model 64 wide."""
+    return fill(store, rows=20, width=64)
+
+
+def about(database: Path, server: SmallEndpoint, *words: str) -> list[str]:
+    """The options that mean this database and this endpoint."""
+    return ["--db", str(database), "--url", server.url(), "--sample", "0", *words]
+
+
+def beside(database: Path) -> set[str]:
+    """What this tool keeps beside a database, by the end of its name."""
+    return {file.name.removeprefix(database.name) for file in database.parent.iterdir() if "reembed" in file.name}
+
+
+# --- the way through
+
+
+def test_all_of_it(reembed: Reembed, db: Path) -> None:
+    oracle = Oracle(db, WIDTH)
+    with serving(width=WIDTH) as server:
+        run = reembed(*about(db, server, "--yes", "--json", "--progress", "none"))
+        assert set(texts(db).values()) == set(sent(server.requests, texts(db).values()))
+    found = run.json
+    assert (run.code, run.err, oracle.state()) == (0, "", "new")
+    assert {name: found[name] for name in ("planned", "done", "failed", "nothing", "unchanged", "left", "held")} == {
+        "planned": 21, "done": 21, "failed": 0, "nothing": 0, "unchanged": 0, "left": 0, "held": 21,
+    }  # fmt: skip
+    assert (found["state"], found["switched"], found["complete"], found["reason"]) == ("cut", True, True, None)
+    assert found["verification"]["ok"]
+    assert found["cutover"]["rows"] == 21
+    assert found["target"]["dimensions"] == WIDTH
+    assert (found["plan"]["old_dimensions"], found["plan"]["rows"]) == (64, {"mem": 20, "ep": 1})
+
+
+def test_what_the_registration_calls_is_what_makes_the_vectors(reembed: Reembed, register: Register, db: Path) -> None:
+    oracle = Oracle(db, WIDTH)
+    with serving(width=WIDTH) as server:
+        register(CPERSONA_DB_PATH=str(db), CPERSONA_EMBEDDING_MODE="http", CPERSONA_EMBEDDING_URL=server.url())
+        run = reembed("--yes", "--sample", "0")
+    assert (run.code, oracle.state()) == (0, "new")
+    assert run.last == "PASS   21 of 21 re-embedded"
+    assert "restart Claude Code" in run.out
+    assert "add to its environment" not in run.out
+
+
+def test_an_endpoint_that_no_registration_names_yet_brings_the_exact_edit(
+    reembed: Reembed, register: Register, db: Path
+) -> None:
+    with serving(width=64) as old, serving(width=WIDTH) as new:
+        register(CPERSONA_DB_PATH=str(db), CPERSONA_EMBEDDING_MODE="http", CPERSONA_EMBEDDING_URL=old.url())
+        run = reembed("--url", new.url(), "--yes", "--sample", "0", "--json")
+        (first, *_) = run.json["next_steps"]
+        assert first["sentence"].startswith("Claude Code (user): in ")
+        assert f'"CPERSONA_EMBEDDING_URL": "{new.url()}"' in first["edit"]
+        assert first["place"]["file"].endswith(".claude.json")
+
+
+def test_undo_puts_every_vector_and_label_back(reembed: Reembed, db: Path) -> None:
+    oracle = Oracle(db, WIDTH)
+    with serving(width=WIDTH) as server:
+        assert reembed(*about(db, server, "--yes")).code == 0
+    assert oracle.state() == "new"
+    run = reembed("undo", "--db", str(db), "--yes", "--json")
+    assert (run.code, oracle.state()) == (0, "old")
+    assert run.json["job"]["undone"]["restored"] == 21
+    status = reembed("status", "--db", str(db), "--json").json
+    assert (status["job"]["state"], status["job"]["undo_possible"]) == ("undone", False)
+
+
+def test_forget_removes_the_way_back_and_nothing_else(reembed: Reembed, db: Path) -> None:
+    oracle = Oracle(db, WIDTH)
+    with serving(width=WIDTH) as server:
+        assert reembed(*about(db, server, "--yes")).code == 0
+    assert beside(db) == {".reembed", ".reembed-undo", ".reembed-backup", ".reembed.json"}
+    run = reembed("forget", "--db", str(db), "--yes")
+    assert (run.code, oracle.state()) == (0, "new")
+    assert beside(db) == {".reembed.json"}
+    assert reembed("undo", "--db", str(db), "--yes").code == 3
+    assert reembed("forget", "--db", str(db), "--yes").code == 0
+
+
+# --- consent and confirmation
+
+
+def test_without_a_word_nothing_is_done(reembed: Reembed, db: Path) -> None:
+    oracle = Oracle(db, WIDTH)
+    with serving(width=WIDTH) as server:
+        run = reembed(*about(db, server, "--json"))
+        assert sent(server.requests, texts(db).values()) == []
+    assert (run.code, oracle.state()) == (2, "old")
+    assert run.json["error"].startswith("nobody is here to confirm the plan; look at it with --dry-run, then add --yes")
+    assert beside(db) == set()
+
+
+@pytest.mark.parametrize(("typed", "code", "state"), [("yes\n", 0, "new"), ("no\n", 2, "old"), ("", 2, "old")])
+def test_the_plan_is_confirmed_at_a_terminal(
+    reembed: Reembed, db: Path, monkeypatch: pytest.MonkeyPatch, *, typed: str, code: int, state: str
+) -> None:
+    monkeypatch.setattr(workplace, "terminal", lambda _stream: True)
+    oracle = Oracle(db, WIDTH)
+    with serving(width=WIDTH) as server:
+        run = reembed(*about(db, server), typed=typed)
+    assert (run.code, oracle.state()) == (code, state)
+    assert "Rebuild? Nothing is lost, and it can be undone. Type yes:" in run.err
+    assert "from    64 dimensions" in run.err
+
+
+@pytest.mark.parametrize("action", ["undo", "forget", "abandon"])
+def test_what_changes_files_is_confirmed(reembed: Reembed, db: Path, action: str) -> None:
+    everything = texts(db).values()
+    with serving(width=WIDTH) as server:
+        if action == "abandon":
+            server.behaviour.before = lambda _request, _: (
+                Answer(401, "") if sent(server.requests[:-1], everything) else None
+            )
+        reembed(*about(db, server, "--yes", "--batch-size", "4"))
+    run = reembed(action, "--db", str(db), "--json")
+    assert run.code == 2
+    assert run.json["error"].endswith("and nobody is here to confirm it; add --yes")
+
+
+def test_the_plan_alone(reembed: Reembed, db: Path) -> None:
+    """R16: before anything is spent."""
+    with serving(width=WIDTH) as server:
+        run = reembed(*about(db, server, "--dry-run", "--json"))
+        assert sent(server.requests, texts(db).values()) == []
+    plan = run.json["plan"]
+    assert run.code == 0
+    assert (plan["rows"], plan["distinct_texts"], plan["sends_texts_to"]) == ({"mem": 20, "ep": 1}, 21, None)
+    assert plan["characters"] == sum(len(text) for text in texts(db).values())
+    assert plan["tokens_estimated"] > 200
+    assert plan["requests_estimated"] >= 1
+    assert plan["seconds_estimated"] > 0
+    assert run.json["next_command"].startswith("cpersona-cli reembed --db ")
+    assert beside(db) == set()
+
+
+# --- the cases
+
+
+def test_killed_half_way(reembed: Reembed, db: Path) -> None:
+    """R01: the second run sends what is left."""
+    fill(db, rows=99, width=64)
+    oracle = Oracle(db, WIDTH)
+    everything = texts(db).values()
+    with serving(width=WIDTH) as server:
+
+        def dies(_request: Request, _number: int) -> Answer | None:
+            gone = len(set(sent(server.requests[:-1], everything))) >= 37
+            return Answer(401, {"error": "the key is no longer valid"}) if gone else None
+
+        server.behaviour.before = dies
+        first = reembed(*about(db, server, "--yes", "--json", "--batch-size", "4", "--concurrency", "1"))
+        assert (first.code, oracle.state()) == (1, "old")
+        done = first.json["done"]
+        assert 36 <= done <= 44
+        assert (first.json["planned"], first.json["left"]) == (100, 100 - done)
+        assert first.json["next_command"].startswith("cpersona-cli reembed --db ")
+        server.behaviour.before = lambda _request, _number: None
+        server.requests.clear()
+        plan = reembed(*about(db, server, "--dry-run"))
+        assert f"continues  {done} of 100 are done, {100 - done} are left" in plan.out
+        second = reembed(*about(db, server, "--yes", "--json", "--batch-size", "4"))
+        again = len(sent(server.requests, everything))
+    assert (second.code, oracle.state()) == (0, "new")
+    assert (second.json["done"], second.json["done_by_earlier_runs"]) == (100, done)
+    assert again - (100 - done) <= 32 + 8, "besides what was left, only those that are checked are sent"
+
+
+def test_one_poison_text(reembed: Reembed, db: Path) -> None:
+    """R02: the row is singled out, left without a vector, and listed."""
+    poison = texts(db)["mem", 7]
+    with serving(width=WIDTH) as server:
+        server.behaviour.before = lambda request, _: (
+            Answer(500, {"error": "failed to encode response: json: unsupported value: NaN"})
+            if poison in request.texts
+            else None
+        )
+        run = reembed(*about(db, server, "--yes", "--json"))
+    found = run.json
+    assert (run.code, found["done"], found["failed"], found["ids"]) == (1, 20, 1, ["mem:7"])
+    assert found["failures"][0]["reason"] in {"nan_for_input", "server_error"}
+    held = vectors(db)
+    assert held["mem", 7] == (None, "")
+    assert sum(vector is not None for vector, _ in held.values()) == 20
+
+
+def test_an_endpoint_that_fails_changes_nothing(reembed: Reembed, db: Path) -> None:
+    """R03: nothing is cleared first."""
+    oracle = Oracle(db, WIDTH)
+    with serving(width=WIDTH, loading=10**6) as server:
+        run = reembed(*about(db, server, "--yes", "--json"))
+    assert (run.code, run.json["verdict"], oracle.state()) == (3, "unknown", "old")
+    assert beside(db) == set()
+
+
+def test_success_is_not_claimed(reembed: Reembed, store: Path) -> None:
+    """R04: two of ten fail for good."""
+    run_sql(store, "DELETE FROM memories WHERE id > 9")
+    fill(store, rows=9, width=64)
+    bad = [texts(store)["mem", 3], texts(store)["mem", 9]]
+    with serving(width=WIDTH) as server:
+        server.behaviour.before = lambda request, _: (
+            Answer(400, {"error": {"message": "cannot be embedded"}}) if set(bad) & set(request.texts) else None
+        )
+        run = reembed(*about(store, server, "--yes"))
+        assert (run.code, run.last) == (1, "FAIL   8 of 10 re-embedded, 2 failed")
+        again = reembed(
+            "--db", str(store), "--url", server.url(), "--only", "missing", "--yes", "--json", "--sample", "0"
+        )
+    assert (again.code, again.json["done"], again.json["ids"]) == (1, 0, ["mem:3", "mem:9"])
+
+
+@pytest.mark.parametrize("change", ["width", "model"])
+def test_another_model_in_the_middle(reembed: Reembed, db: Path, change: str) -> None:
+    """R06: its batch is not written, and the run stops."""
+    fill(db, rows=60, width=64)
+    oracle = Oracle(db, WIDTH)
+    everything = texts(db).values()
+    with serving(width=WIDTH) as server:
+
+        def after(request: Request, made: list[list[float]]) -> list[Any]:
+            if len(set(sent(server.requests, everything))) < 20:
+                return made
+            if change == "width":
+                return [embed(text, 384) for text in request.texts]
+            return [embed(f"another {text[::-1]}", WIDTH) for text in request.texts]
+
+        server.behaviour.after = after
+        run = reembed(*about(db, server, "--yes", "--json", "--batch-size", "4", "--concurrency", "1"))
+    assert (run.code, oracle.state(), run.json["switched"]) == (1, "old", False)
+    assert run.json["reason"] in {"changed_mid_run", "not_verified"}
+
+
+def test_a_stated_wait_is_kept(reembed: Reembed, db: Path) -> None:
+    """R07: every third call is told to wait."""
+    oracle = Oracle(db, WIDTH)
+    with serving(width=WIDTH) as server:
+        server.behaviour.before = lambda request, number: (
+            Answer(429, {"error": {"message": "Please try again in 0.02s"}}, {"Retry-After": "0"})
+            if number % 3 == 0 and sent([request], texts(db).values())
+            else None
+        )
+        run = reembed(*about(db, server, "--yes", "--json", "--batch-size", "4"))
+    assert (run.code, oracle.state(), run.json["failed"]) == (0, "new", 0)
+    assert run.json["retries"] > 0
+
+
+def test_a_limit_of_texts_is_learned(reembed: Reembed, db: Path) -> None:
+    """R08: the number is read from the refusal, and shown."""
+    fill(db, rows=60, width=64)
+    oracle = Oracle(db, WIDTH)
+    message = "<400> InternalError.Algo.InvalidParameter: Value error, batch size is invalid, it should not be larger"
+    with serving(width=WIDTH) as server:
+        server.behaviour.before = lambda request, _: (
+            Answer(400, {"error": {"message": f"{message} than 5.: input.contents", "code": "InvalidParameter"}})
+            if len(request.texts) > 5 and sent([request], texts(db).values())
+            else None
+        )
+        run = reembed(*about(db, server, "--yes"))
+    assert (run.code, oracle.state()) == (0, "new")
+    assert "5 texts in a request" in run.out
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_text_longer_than_the_window(reembed: Reembed, db: Path, *, cut: bool) -> None:
+    """R10: it is left, and reported; cut only when told to."""
+    run_sql(db, f"UPDATE memories SET content = '{'word ' * 400}' WHERE id = 5")
+    with serving(width=WIDTH, refuses_over=200) as server:
+        run = reembed(*about(db, server, "--yes", "--json", *(["--cut-long"] if cut else [])))
+    found = run.json
+    if cut:
+        assert (run.code, found["done"], found["texts_cut"]) == (0, 21, 1)
+    else:
+        assert (run.code, found["done"], found["unchanged"], found["ids"]) == (0, 20, 1, ["mem:5"])
+        assert found["failures"][0]["reason"] == "too_long"
+
+
+def test_blank_rows_are_never_sent(reembed: Reembed, db: Path) -> None:
+    run_sql(db, "UPDATE memories SET content = ' ' || char(10) WHERE id = 5")
+    with serving(width=WIDTH) as server:
+        run = reembed(*about(db, server, "--yes", "--json"))
+        assert all(text.strip() for request in server.requests for text in request.texts)
+    assert (run.code, run.json["done"], run.json["nothing"], run.json["planned"]) == (0, 20, 1, 21)
+
+
+def test_equal_texts_are_embedded_once(reembed: Reembed, db: Path) -> None:
+    run_sql(
+        db,
+        "DROP INDEX IF EXISTS idx_memories_dedup_content",
+        "UPDATE memories SET content = 'The same again.' WHERE id BETWEEN 3 AND 12",
+    )
+    fill(db, rows=20, width=64)
+    with serving(width=WIDTH) as server:
+        run = reembed(*about(db, server, "--yes", "--json", "--batch-size", "4"))
+    assert (run.code, run.json["done"], run.json["equal_texts"], run.json["plan"]["distinct_texts"]) == (0, 21, 9, 12)
+
+
+def test_unchanged_texts_are_embedded_anew(reembed: Reembed, db: Path) -> None:
+    """R17: that a text is unchanged is no reason to keep its vector."""
+    oracle = Oracle(db, 64)
+    run_sql(db, "UPDATE memories SET embedding = zeroblob(256)")
+    with serving(width=64) as server:
+        run = reembed(*about(db, server, "--yes", "--json"))
+    assert (run.code, run.json["done"]) == (0, 21)
+    assert vectors(db) == oracle.new
+
+
+def test_another_process_holds_the_lock(reembed: Reembed, db: Path) -> None:
+    """R18: a server that has the database open is asked to go, or is worked around with --live."""
+    oracle = Oracle(db, WIDTH)
+    with serving(width=WIDTH) as server, Other(db, "SELECT count(*) FROM memories", "BEGIN IMMEDIATE") as other:
+        run = reembed(*about(db, server, "--yes", "--json"))
+        assert (run.code, run.json["reason"], run.json["state"]) == (1, "in_use", "staged")
+        assert f"process {other.process.pid}" in run.json["detail"]
+        held = threading.Timer(1.0, lambda: other.say("ROLLBACK"))
+        held.start()
+        run = reembed(*about(db, server, "--yes", "--json", "--live"))
+        held.join()
+        assert (run.code, oracle.state()) == (0, "new")
+        assert run.json["next_command"] == f"cpersona-cli reembed finish --db {db}"
+
+
+def test_rows_that_come_and_change_meanwhile(reembed: Reembed, db: Path) -> None:
+    """R18: an edited row never gets the vector of its old text; new rows are picked up."""
+    everything = texts(db).values()
+    changed: list[bool] = []
+    with serving(width=WIDTH) as server:
+
+        def before(request: Request, _number: int) -> Answer | None:
+            if sent([request], everything) and not changed:
+                changed.append(True)
+                run_sql(
+                    db,
+                    "UPDATE memories SET content = 'Edited between reading and writing.' WHERE id = 4",
+                    "INSERT INTO memories(agent_id, content, timestamp) VALUES ('atlas', 'New.', '2025-05-01')",
+                    "DELETE FROM memories WHERE id = 9",
+                )
+            return None
+
+        server.behaviour.before = before
+        run = reembed(*about(db, server, "--yes", "--json", "--batch-size", "4"))
+    assert (run.code, run.json["done"], run.json["held"]) == (0, 21, 21)
+    assert vectors(db) == Oracle(db, WIDTH).new
+
+
+# --- some rows only
+
+
+def test_only_missing(reembed: Reembed, db: Path) -> None:
+    run_sql(db, "UPDATE memories SET embedding = NULL WHERE id IN (2, 3)")
+    oracle = Oracle(db, 64)
+    with serving(width=64) as server:
+        run = reembed(*about(db, server, "--only", "missing", "--yes", "--json"))
+        assert (run.code, run.json["planned"], run.json["done"]) == (0, 2, 2)
+        assert vectors(db) == oracle.new
+        again = reembed(*about(db, server, "--only", "missing", "--yes", "--json"))
+    assert (again.code, again.json["planned"], again.json["exit_code"]) == (0, None, 0)
+
+
+def test_only_mismatched(reembed: Reembed, db: Path) -> None:
+    run_sql(db, "UPDATE memories SET embedding = zeroblob(96) WHERE id IN (2, 3)")
+    oracle = Oracle(db, 64)
+    with serving(width=64) as server:
+        run = reembed(*about(db, server, "--only", "mismatched", "--yes", "--json"))
+    assert (run.code, run.json["done"]) == (0, 2)
+    assert vectors(db) == oracle.new
+
+
+def test_only_foreign(reembed: Reembed, db: Path) -> None:
+    """Rows of another model of the same width are told by measuring."""
+    fill(db, rows=60, width=64)
+    oracle = Oracle(db, 64)
+    for number in range(31, 61):
+        vector = blob(f"other {number}", 64).hex()
+        run_sql(db, f"UPDATE memories SET embedding = x'{vector}' WHERE id = {number}")
+    with serving(width=64) as server:
+        run = reembed(*about(db, server, "--only", "foreign", "--yes", "--json"))
+    assert run.code == 0
+    assert 30 <= run.json["done"] <= 32
+    assert vectors(db) == oracle.new
+
+
+# --- refusals
+
+
+def test_nothing_known_of_an_endpoint(reembed: Reembed, db: Path) -> None:
+    run = reembed("--db", str(db), "--yes", "--json")
+    assert (run.code, run.json["error"]) == (
+        2,
+        f"no registration opens {db}, so nothing says where its vectors come from; add --url",
+    )
+
+
+def test_clients_that_disagree(reembed: Reembed, register: Register, db: Path) -> None:
+    oracle = Oracle(db, WIDTH)
+    for file, port in ((".claude.json", 9), (".cursor/mcp.json", 10)):
+        register(
+            file,
+            CPERSONA_DB_PATH=str(db),
+            CPERSONA_EMBEDDING_MODE="http",
+            CPERSONA_EMBEDDING_URL=f"http://127.0.0.1:{port}/embed",
+        )
+    run = reembed("--yes", "--json")
+    assert (run.code, [finding["trap"] for finding in run.json["findings"]]) == (1, ["database.urls-differ"])
+    assert oracle.state() == "old"
+
+
+def test_another_job_is_under_way(reembed: Reembed, db: Path) -> None:
+    everything = texts(db).values()
+    with serving(width=WIDTH) as server, serving(width=32) as other:
+        server.behaviour.before = lambda request, _: Answer(401, "") if sent([request], everything) else None
+        assert reembed(*about(db, server, "--yes")).code == 1
+        run = reembed(*about(db, other, "--yes", "--json"))
+        assert run.code == 1
+        assert "abandon" in json.dumps(run.json["plan"]["refusals"])
+        assert reembed("abandon", "--db", str(db), "--yes").code == 0
+        assert reembed(*about(db, other, "--yes")).code == 0
+
+
+def test_mode_none(reembed: Reembed, register: Register, db: Path) -> None:
+    register(CPERSONA_DB_PATH=str(db), CPERSONA_EMBEDDING_MODE="none")
+    run = reembed("--yes", "--json")
+    assert run.code == 1
+    assert run.json["switched"] is None
+
+
+# --- progress
+
+
+def test_events_end_with_a_word(reembed: Reembed, db: Path) -> None:
+    with serving(width=WIDTH) as server:
+        run = reembed(*about(db, server, "--yes", "--progress", "json"))
+        events = [json.loads(line) for line in run.err.splitlines()]
+        assert events[-1] == {"event": "done", "exit_code": 0}
+        assert {event["event"] for event in events} == {"progress", "done"}
+        assert "switching" in [event.get("phase") for event in events]
+        run = reembed("--db", "absent.db", "--url", server.url(), "--progress", "json")
+    events = [json.loads(line) for line in run.err.splitlines() if line.startswith("{")]
+    assert [event["event"] for event in events] == ["error", "done"]
+    assert events[1]["exit_code"] == run.code == 3
+
+
+def test_quiet_is_one_line(reembed: Reembed, db: Path) -> None:
+    with serving(width=WIDTH) as server:
+        run = reembed(*about(db, server, "--yes", "-q"))
+    assert (run.code, run.err) == (0, "")
+    assert run.out.startswith("PASS   21 of 21 re-embedded")
+    assert run.out.count("\n") == 1
+
+
+# --- search
+
+
+def test_compare_only(reembed: Reembed, db: Path, register: Register) -> None:
+    oracle = Oracle(db, WIDTH)
+    with serving(width=64) as old, serving(width=WIDTH) as new:
+        register(CPERSONA_DB_PATH=str(db), CPERSONA_EMBEDDING_MODE="http", CPERSONA_EMBEDDING_URL=old.url())
+        run = reembed("--url", new.url(), "--compare-only", "--json")
+    assert (run.code, run.json["search"]["verdict"]) == (0, "same")
+    assert run.json["search"]["known_item_old"]["asked"] == run.json["search"]["known_item_new"]["asked"]
+    assert oracle.state() == "old"
+    assert beside(db) == set()
+
+
+def test_status_of_nothing(reembed: Reembed, db: Path) -> None:
+    run = reembed("status", "--db", str(db))
+    assert (run.code, run.last) == (0, "PASS   no re-embedding of this database is on record")
