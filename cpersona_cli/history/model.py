@@ -57,8 +57,11 @@ class Conversation:
     """One conversation in its order, along the branch that was kept.
 
     ``id`` is the source's own. ``where`` names the file, and the entry or line in it. ``left_out`` counts what is no
-    talk by reason, ``altered`` what had to be changed in a text (half characters, NULs). ``summary`` is the source's
-    own, empty where it has none.
+    talk by reason, ``altered`` what had to be changed in a text (half characters, NULs), ``undated`` why times of it
+    are not known; their keys are plural nouns that read well after a number, never words of the user. ``branches``
+    counts the ways not taken through an edited conversation, ``remarks`` are sentences about damage that did not stop
+    the reading. ``passed_over`` is the rule by which a whole conversation was left out ("empty"), which then has no
+    turns. ``summary`` is the source's own, empty where it has none.
     """
 
     id: str
@@ -72,6 +75,10 @@ class Conversation:
     model: str = ""
     left_out: Mapping[str, int] = field(default_factory=dict)
     altered: Mapping[str, int] = field(default_factory=dict)
+    undated: Mapping[str, int] = field(default_factory=dict)
+    branches: int = 0
+    remarks: tuple[str, ...] = ()
+    passed_over: str = ""
 
 
 @record(kw_only=True)
