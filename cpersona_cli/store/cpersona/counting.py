@@ -143,8 +143,6 @@ def _totals(connection: sqlite3.Connection, table: Table) -> dict[str, Tally]:
     largest: list[tuple[int, str, Tally]] = []
     rest = Tally(FOLDED, _NONE)
     for name, rows, first, last, oldest, newest in found:
-        if not rows:
-            continue
         tally = Tally(str(name), _NONE, rows, first, last, str(oldest), str(newest))
         heapq.heappush(largest, (rows, tally.agent, tally))
         if len(largest) > AGENTS:

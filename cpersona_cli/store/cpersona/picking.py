@@ -30,10 +30,13 @@ def thin(items: Sequence[T], count: int) -> Sequence[T]:
     return [items[last * place // (count - 1)] for place in range(count)]
 
 
-def divide(count: int, weights: Sequence[int]) -> Sequence[int]:
-    """``count`` places divided by weight, never more than the weight itself; each gets one before any gets two."""
+def divide(count: int, weights: Sequence[int], least: int = 1) -> Sequence[int]:
+    """``count`` places divided by weight, never more than the weight itself.
+
+    Each gets ``least`` before any gets more; the rest is divided in the manner of Sainte-Laguë.
+    """
     shares = [0] * len(weights)
-    waiting = [(0, -weight, number) for number, weight in enumerate(weights) if weight > 0]
+    waiting = [(0, -float(weight), number) for number, weight in enumerate(weights) if weight > 0]
     heapq.heapify(waiting)
     for _ in range(count):
         if not waiting:
@@ -41,8 +44,8 @@ def divide(count: int, weights: Sequence[int]) -> Sequence[int]:
         _, _, number = heapq.heappop(waiting)
         shares[number] += 1
         if shares[number] < weights[number]:
-            # After the first place in the manner of Sainte-Laguë.
-            heapq.heappush(waiting, (1, -weights[number] / (2 * shares[number] + 1), number))  # type: ignore[misc]
+            turn = min(shares[number], least)
+            heapq.heappush(waiting, (turn, -weights[number] / (2 * shares[number] + 1), number))
     return shares
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from cpersona_cli.store.cpersona.census import form_of
 from cpersona_cli.store.cpersona.counting import Sort, Tally, tallies
@@ -24,15 +25,14 @@ def rows_of(
     """The rows of a table of memories or episodes that meet ``where`` (and what follows it)."""
     columns = (table.label, table.agent, table.created)
     label, agent, created = (column or "''" for column in columns)
-    if table.kind is None:
-        raise ValueError(table.name)
+    kind = cast("Kind", table.kind)
     for identifier, text, vector, name, owner, when in connection.execute(
         f"SELECT {table.key}, {table.text}, {table.vector if vectors else 'NULL'}, {label}, {agent}, {created}"  # noqa: S608
         f" FROM {table.name} WHERE {where}",
         values,
     ):
         yield Row(
-            kind=table.kind,
+            kind=kind,
             id=identifier,
             text=text if isinstance(text, str) else "",
             vector=vector if vector is None or isinstance(vector, bytes) else b"",
@@ -71,7 +71,7 @@ def sample(
             groups += _groups(connection, features, table, deadline, vectors=vectors)
     stop_at(connection, deadline)
     found: list[Row] = []
-    for group, share in zip(groups, divide(count, [group.rows for group in groups]), strict=True):
+    for group, share in zip(groups, divide(count, [group.rows for group in groups], 2), strict=True):
         where = usable(group.table) if vectors else f"NOT {blank(group.table.text)}"
         places = sorted(_chosen(connection, group, share, where))
         for place in places:

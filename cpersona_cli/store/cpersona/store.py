@@ -72,15 +72,12 @@ class CPersonaStore:
             after = page[-1].id
 
     def _page(self, kind: Kind, after: int, *, vectors: bool) -> Sequence[Row]:
-        def look(connection: sqlite3.Connection, features: Features, method: Method) -> Sequence[Row]:
-            table = features.of(kind)
-            if table is None:
-                return ()
+        def look(connection: sqlite3.Connection, _: Features, table: Table, method: Method) -> Sequence[Row]:
             size = _COPIED_PAGE if method == "copy" else _PAGE
             where = f"{table.key} > ? ORDER BY {table.key} LIMIT ?"
             return list(sampling.rows_of(connection, table, where, (after, size), vectors=vectors))
 
-        return self._look(look, time.monotonic() + _PAGE_TIME)
+        return self._look_at(kind, look, (), time.monotonic() + _PAGE_TIME)
 
     def sample(self, count: int, *, deadline: float) -> Sequence[Row]:
         return self._look(
@@ -90,31 +87,41 @@ class CPersonaStore:
     def texts(self, count: int, *, deadline: float) -> Sequence[Row]:
         """At most ``count`` memories with a text, also without a vector: half of them the longest, in order of id."""
 
-        def look(connection: sqlite3.Connection, features: Features, _: Method) -> Sequence[Row]:
-            table = features.of(Kind.MEMORY)
-            if table is None:
-                return ()
+        def look(connection: sqlite3.Connection, features: Features, table: Table, _: Method) -> Sequence[Row]:
             rows = {row.id: row for row in sampling.longest(connection, table, (count + 1) // 2)}
             others = sampling.sample(connection, features, count, deadline=deadline, kinds=[Kind.MEMORY], vectors=False)
             left = [row for row in others if row.id not in rows]
             rows |= {row.id: row for row in thin(left, count - len(rows))}
             return [rows[identifier] for identifier in sorted(rows)]
 
-        return self._look(look, deadline)
+        return self._look_at(Kind.MEMORY, look, (), deadline)
 
     def near(self, kind: Kind, identifier: int, count: int, *, deadline: float) -> Sequence[Row]:
-        def look(connection: sqlite3.Connection, features: Features, _: Method) -> Sequence[Row]:
-            table = features.of(kind)
-            return () if table is None else sampling.near(connection, table, identifier, count)
+        def look(connection: sqlite3.Connection, _: Features, table: Table, __: Method) -> Sequence[Row]:
+            return sampling.near(connection, table, identifier, count)
 
-        return self._look(look, deadline)
+        return self._look_at(kind, look, (), deadline)
 
     def count(self, kind: Kind, *, after: int = 0, upto: int | None = None, deadline: float) -> Mapping[str, int]:
-        def look(connection: sqlite3.Connection, features: Features, _: Method) -> Mapping[str, int]:
-            table = features.of(kind)
-            return {} if table is None else _count(connection, table, after, upto)
+        def look(connection: sqlite3.Connection, _: Features, table: Table, __: Method) -> Mapping[str, int]:
+            return _count(connection, table, after, upto)
 
-        return self._look(look, deadline)
+        return self._look_at(kind, look, {}, deadline)
+
+    def _look_at(
+        self,
+        kind: Kind,
+        look: Callable[[sqlite3.Connection, Features, Table, Method], T],
+        none: T,
+        deadline: float,
+    ) -> T:
+        """What ``look`` makes of the table of a kind; ``none`` where there is no such table."""
+
+        def with_table(connection: sqlite3.Connection, features: Features, method: Method) -> T:
+            table = features.of(kind)
+            return none if table is None else look(connection, features, table, method)
+
+        return self._look(with_table, deadline)
 
     def _look(self, look: Callable[[sqlite3.Connection, Features, Method], T], deadline: float) -> T:
         """What ``look`` makes of a connection that reads until ``deadline``."""

@@ -195,6 +195,20 @@ def test_a_sample_is_of_every_width_and_label_and_of_all_ids(empty: Path, monkey
     assert whole.norms == {0.0: 89, 1.0: 710}
 
 
+def test_a_sample_of_rows_that_share_their_parents(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "SAMPLE", 10)
+    blob = pack(unit(8)).hex()
+    nodes = (
+        f"INSERT INTO record_nodes VALUES ('mem', {n // 10}, {n % 10}, 0, 1, 1, 1, x'{blob}', '')" for n in range(40)
+    )
+    run_sql(store, "UPDATE memories SET embedding = NULL", "DELETE FROM record_nodes", *nodes)
+    found = seen(store)
+    assert (found.looked, found.total, found.norms) == (40, 40, {1.0: 40})
+    monkeypatch.setattr(contents, "_FEWEST", 1)
+    found = seen(store)
+    assert (found.looked, found.total, found.norms) == (10, 40, {1.0: 10})
+
+
 def test_all_are_judged_alike_without_numpy(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scales = (1.0, 1 + CLEARLY / 2, 1 - CLEARLY / 2, 1 + 0.95e-3, 1 - 0.95e-3, 1 + 1.1e-3, 1 - 1.1e-3, 0.5, 2.0)
     blobs = [pack(unit(64, n, scale)) for n, scale in enumerate(scales * 5)]

@@ -108,7 +108,7 @@ def test_derived_tables(store: Path) -> None:
         *(
             "INSERT INTO record_blocks(parent_kind, parent_id, block_index, agent_id, start_char, end_char,"
             f" embedding_bits) VALUES ('ep', {n}, 0, 'atlas', 0, 1, x'{'ff' * width}')"
-            for n, width in ((4, 2), (5, 2), (6, 3))
+            for n, width in ((4, 2), (5, 2), (7, 3), (6, 3))
         ),
         *(f"INSERT INTO record_block_vectors VALUES ('ep', {n}, 0, x'{'01' * 16}')" for n in (4, 5)),
     )
@@ -116,22 +116,23 @@ def test_derived_tables(store: Path) -> None:
     assert found == {
         ("record_nodes", Form.VECTOR, 8, "m", "", 6, 1, 2, "", ""),
         ("record_blocks", Form.VECTOR, 16, "", "atlas", 2, 4, 5, "", ""),
-        ("record_blocks", Form.VECTOR, 24, "", "atlas", 1, 6, 6, "", ""),
+        ("record_blocks", Form.VECTOR, 24, "", "atlas", 2, 6, 7, "", ""),
         ("record_block_vectors", Form.VECTOR, 16, "", "", 2, 4, 5, "", ""),
     }
 
 
-def test_agents_that_are_too_many_to_list(empty: Path) -> None:
+@pytest.mark.parametrize("own", [0, 2])  # an agent that has the name of those that are not listed
+def test_agents_that_are_too_many_to_list(empty: Path, own: int) -> None:
     rows = [{"agent_id": f"a{n}", "embedding": vector(4 if n % 2 else 8)} for n in range(300)]
-    rows += [{"agent_id": FOLDED, "embedding": vector(4)} for _ in range(2)]
+    rows += [{"agent_id": FOLDED, "embedding": vector(4)} for _ in range(own)]
     rows += [{"agent_id": "many", "embedding": vector(4)} for _ in range(9)]
     fill(empty, "memories", rows)
     found = census(empty).of("memories")
-    assert sum(group.rows for group in found) == 311
-    assert census(empty).widths() == {4: 161, 8: 150}
+    assert sum(group.rows for group in found) == 309 + own
+    assert census(empty).widths() == {4: 159 + own, 8: 150}
     assert found[0].agent == FOLDED
     assert next(group.rows for group in found if group.agent == "many") == 9
-    assert len({group.agent for group in found}) == counting.AGENTS  # one of them stands for those not listed
+    assert len({group.agent for group in found}) == counting.AGENTS + (not own)
 
 
 def test_groups_that_are_too_many_to_list(empty: Path) -> None:
@@ -179,16 +180,20 @@ def test_labels_behind_wide_vectors_take_time_of_their_own(empty: Path, monkeypa
     assert [(group.width, group.label, group.rows) for group in found.of("memories")] == [(1536, "", 4)]
 
 
-def test_errors_that_are_not_the_clocks_are_raised(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("place", ["census.tallies", "contents._all", "sample.tallies", "counting._tallies"])
+def test_errors_that_are_not_the_clocks_are_told(empty: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     fill(empty, "memories", [{"embedding": vector(1536)}])
     count = counting._tallies
 
-    def broken(connection: sqlite3.Connection, table: Table) -> Sequence[counting.Tally]:
-        return count(connection, table) if not table.label else connection.execute("SELECT none").fetchall()
+    def broken(connection: sqlite3.Connection, table: Table, *_: object) -> Sequence[counting.Tally]:
+        if "counting" in place and not table.label:
+            return count(connection, table)
+        raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(counting, "_tallies", broken)
-    with pytest.raises(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(empty)) as connection:
-        counting.tallies(connection, Table(name="memories", key="id", vector="embedding", label="id"), 4096)
+    monkeypatch.setattr(f"cpersona_cli.store.cpersona.{place}", broken)
+    store = CPersonaStore(empty)
+    with pytest.raises(StoreError, match="disk I/O error"):
+        store.sample(3, deadline=time.monotonic() + 60) if "sample" in place else census(empty)
 
 
 ROWS = st.lists(
