@@ -337,7 +337,9 @@ class Run:
         """The report of a run that came to an end of its own."""
         request, path = self.request, place.database.path
         stopped = ended.reason == Why.INTERRUPTED
-        steps = aftermath.steps(place, endpoint, ended, live=request.live) if ended.switched else ()
+        steps = (
+            aftermath.steps(place, endpoint, ended, live=request.live) if ended.switched and not request.action else ()
+        )
         if ended.switched:
             told(path)
         code = Exit.OK if ended.complete else Exit.NEGATIVE
@@ -382,7 +384,8 @@ class Run:
         tokens = in_loop(counts_tokens(endpoint))
         with patient(self.talk.stopping) as patience:
             try:
-                ended = finish(place.database.path, found, self.teller.tell, patience.stop, tokens=tokens)
+                store = CPersonaStore(place.database.path)
+                ended = finish(place.database.path, store, found, self.teller.tell, patience.stop, tokens=tokens)
             except (KeyboardInterrupt, TerminatedError) as error:
                 impatient()
                 return self._interrupted(place, Exit(_code(error)))

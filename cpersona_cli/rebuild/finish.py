@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from cpersona_cli.embedding.loop import run as in_loop
@@ -9,18 +10,18 @@ from cpersona_cli.rebuild.job import LISTED, Sink
 from cpersona_cli.rebuild.model import Fetched, Tell
 from cpersona_cli.rebuild.options import Options
 from cpersona_cli.rebuild.pipeline import fetch
+from cpersona_cli.rebuild.remaining import BLANK, in_sample
 from cpersona_cli.rebuild.stop import Stop
 from cpersona_cli.rebuild.target import Identified
 from cpersona_cli.rebuild.work import Effort, Ended, Why
-from cpersona_cli.record import replace
-from cpersona_cli.store.job import JobState, Refused
-from cpersona_cli.store.model import StoreError
+from cpersona_cli.store.job import JobState, Refused, Staged
+from cpersona_cli.store.model import Store, StoreError
 from cpersona_cli.store.writing.clearing import unvouched
 from cpersona_cli.store.writing.cutover import finish_over
 from cpersona_cli.store.writing.staging import Staging, described, identity
 
 
-def finish(database: Path, found: Identified, tell: Tell, stop: Stop, *, tokens: bool = False) -> Ended:
+def finish(database: Path, store: Store, found: Identified, tell: Tell, stop: Stop, *, tokens: bool = False) -> Ended:
     """Embed every row that nothing vouches for, and bring it in. Raises ``StoreError``."""
     staging = Staging.open_existing(database)
     if staging is None:
@@ -46,24 +47,32 @@ def finish(database: Path, found: Identified, tell: Tell, stop: Stop, *, tokens:
         fetched = in_loop(main())
         stopped = fetched.reason or (Why.INTERRUPTED if fetched.interrupted else "")
         # what has its vector is brought in also where the rest has none yet
-        cut = finish_over(database, staging, tokens=tokens, tell=None)
+        cut = finish_over(database, staging, tokens=tokens)
         counts = fetched.counts
+        now = in_sample(store, sink.staged)
         return Ended(
             state=staging.state,
             counts=counts,
             left=counts.planned - counts.done - counts.failed - counts.nothing - counts.unchanged,
             failed=tuple(sink.refused[:LISTED]),
             effort=Effort().and_(fetched),
-            cut=replace(cut, recovered=False),
-            held=cut.rows + cut.already if not stopped else cut.rows,
+            cut=cut,
+            held=sum(row.vector == entry.vector for entry, row in now),
             reason=stopped,
             detail=fetched.detail,
         )
 
 
 class _Noting(Sink):
-    """The staging file, and the rows that were refused."""
+    """The staging file, and what this run puts into it."""
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
+        self.staged: list[Staged] = []
         self.refused: list[Refused] = []
+
+    def add(self, staged: Sequence[Staged], refused: Sequence[Refused] = ()) -> None:
+        """Keep the outcome of a batch, and remember it."""
+        super().add(staged, refused)
+        self.staged += staged
+        self.refused += (entry for entry in refused if entry.reason != BLANK)
