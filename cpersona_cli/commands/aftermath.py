@@ -103,9 +103,11 @@ def summary(ended: Ended) -> str:
 def following(request: Request, place: Workplace, ended: Ended) -> str:
     """The one command that helps most now."""
     path = place.database.path
+    db = f"--db {shlex.quote(str(path))}"
+    if ended.reason == Why.NOT_VERIFIED:
+        return f"cpersona-cli reembed abandon {db}"
     if not ended.switched:
         return again(request, database=path)
-    db = f"--db {shlex.quote(str(path))}"
     if request.live:
         return f"cpersona-cli reembed finish {db}"
     if ended.missed or ended.counts.failed:

@@ -62,11 +62,15 @@ def _plan(plan: Plan, waiting: int | None) -> Iterator[Row]:
     if plan.consent:
         yield "sends", f"stored texts to {safe(plan.consent)}, which is not this computer", ""
     yield "disk", _disk(plan), ""
-    yield "switch", f"other writers wait for about {plan.lock_seconds:.1f} s", ""
+    yield "switch", f"in one step, for which other writers wait {_about(plan.lock_seconds)}", ""
     if plan.holders:
         yield "in use by", ", ".join(safe(holder) for holder in plan.holders), ""
     for warning in plan.warnings:
         yield "mind", safe(warning, 600), ""
+
+
+def _about(seconds: float) -> str:
+    return "less than a second" if seconds < 1 else f"about {seconds:.1f} s"
 
 
 def _by_kind(rows: Mapping[Kind, int]) -> str:
@@ -171,7 +175,7 @@ def ended_sections(ended: Ended) -> Iterator[Section]:
 def _result(ended: Ended) -> Iterator[Row]:
     counts, effort = ended.counts, ended.effort
     earlier = f", {ended.before:,} of them by earlier runs" if ended.before else ""
-    yield "embedded", f"{counts.done:,} of {counts.planned:,} rows{earlier}", ""
+    yield "embedded", f"{counts.done:,} of {counts.planned - counts.nothing:,} rows{earlier}", ""
     if counts.failed:
         yield "failed", f"{plural(counts.failed, 'row')}, listed below", ""
     if counts.unchanged:
