@@ -78,6 +78,18 @@ def test_a_damaged_database_has_no_backup(old: Path) -> None:
         assert ours(old) == {"", "-wal", "-shm", ".lock"}
 
 
+def test_damage_that_only_a_check_sees_is_seen(old: Path) -> None:
+    run_sql(
+        old,
+        "PRAGMA writable_schema=ON",
+        "UPDATE sqlite_master SET sql = replace(sql, 'start_time TEXT', 'start_time TEXT NOT NULL')",
+    )
+    with open_job(old, target()) as staging:
+        with pytest.raises(StoreError, match=r"damaged \(NULL value in episodes.start_time\)"):
+            back_up(staging)
+        assert not backup_path(old).exists()
+
+
 def test_a_backup_short_of_rows_does_not_count(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copying = backup._copy
 
@@ -104,9 +116,10 @@ from cpersona_cli.store.writing.backup import back_up
 from cpersona_cli.store.writing.staging import open_job
 
 database, what, limit = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+_, most = resource.getrlimit(resource.RLIMIT_FSIZE)
 
 def full():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 try:
@@ -128,6 +141,7 @@ try:
         if what != "staging":
             cutover.cut_over(database, staging)
 except StoreError as error:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     print(error)
     sys.exit(5)
 """
@@ -188,8 +202,11 @@ def test_who_has_it_open(old: Path) -> None:
         # Looking took nothing away from the other.
         assert other.say("UPDATE memories SET recall_count = 1 WHERE id = 1") == "[]"
     assert locks.in_use(old).alone
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError, match="cannot be opened"):
         locks.can_write(old.with_name("missing.db"))
+    old.with_name("c.db-shm").mkdir()
+    with pytest.raises(StoreError, match="cannot be opened"):
+        locks.can_write(old)
 
 
 def test_where_the_system_does_not_tell_sqlite_does(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,6 +311,17 @@ def test_a_calibration_that_cannot_be_read_is_left(old: Path, content: str) -> N
     assert calibration.restore(path, None, 8, 21).startswith("left as it is")
     assert calibration.restore(path, b"as before", 8, 21) == "restored"
     assert path.read_bytes() == b"as before"
+
+
+def test_a_calibration_is_replaced_whole_or_not_at_all(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(_path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = sidecar(old, {"embedding_dim": 8})
+    monkeypatch.setattr(calibration, "sync", failing)
+    assert calibration.renew(old, 16, 13) == "left as it is: No space left on device"
+    assert json.loads(path.read_text()) == {"embedding_dim": 8}
+    assert not list(old.parent.glob("*.tmp.*"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="flock")
