@@ -6,9 +6,12 @@ import datetime as dt
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from cpersona_cli.record import field, record
+
+if TYPE_CHECKING:
+    from cpersona_cli.history.times import Clock
 
 
 class Format(StrEnum):
@@ -81,6 +84,55 @@ class Conversation:
     passed_over: str = ""
 
 
+class StoredKind(StrEnum):
+    """What a line of CPersona's own export is."""
+
+    MEMORY = "memory"
+    EPISODE = "episode"
+    PROFILE = "profile"
+
+
+@record(kw_only=True)
+class Stored:
+    """A row of CPersona's own export: already a memory, an episode or a profile, and no talk to be made one of.
+
+    ``text`` is the content or the summary. ``source`` and ``metadata`` are JSON as they stand in their columns. ``at``
+    is a memory's timestamp, ``created`` when the store got the row; an episode has ``started`` and ``ended`` beside
+    it, a profile ``created`` alone. ``undated`` says why a time that is needed is not known: a memory's, or all of an
+    episode's. ``altered`` counts the characters that had to be changed. ``id`` is the row's number there, only for
+    people to find it.
+    """
+
+    kind: StoredKind
+    where: str
+    text: str
+    id: str = ""
+    agent: str = ""
+    project: str = ""
+    channel: str = ""
+    msg_id: str = ""
+    source: str = "{}"
+    metadata: str = "{}"
+    at: dt.datetime | None = None
+    created: dt.datetime | None = None
+    started: dt.datetime | None = None
+    ended: dt.datetime | None = None
+    keywords: str = ""
+    resolved: bool = False
+    locked: bool = False
+    user: str = ""
+    undated: str = ""
+    altered: Mapping[str, int] = field(default_factory=dict)
+
+
+@record(kw_only=True)
+class Aside:
+    """What a stream held beside conversations and rows, at its end: ``left_out`` as in ``Conversation``."""
+
+    where: str
+    left_out: Mapping[str, int]
+
+
 @record(kw_only=True)
 class Unread:
     """A conversation or a line that could not be read: where, and the reason in words for people."""
@@ -100,9 +152,14 @@ class Looked:
 
 
 class Reader(Protocol):
-    """How one format is read: a stream in, conversations out, memory bounded by the largest of them."""
+    """How one format is read: a stream in, conversations out, memory bounded by the largest of them.
 
-    def __call__(self, stream: BinaryIO, where: str) -> Iterator[Conversation | Unread]: ...
+    Whatever the content is, nothing is raised; what the stream itself raises passes.
+    """
+
+    def __call__(
+        self, stream: BinaryIO, where: str, clock: Clock
+    ) -> Iterator[Conversation | Stored | Aside | Unread]: ...
 
 
 class HistoryError(Exception):
