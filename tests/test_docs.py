@@ -122,7 +122,7 @@ def _sh(home: Path, script: str, **env: str) -> subprocess.CompletedProcess[str]
 @pytest.mark.parametrize("line", LINES)
 def test_a_command_line_works(line: str, home: Path) -> None:
     typed = " ".join(_PLACEHOLDERS.get(word, word) for word in line.split())
-    if line.split()[1] in {"probe", "dimension"}:  # what they find depends on what listens on this machine
+    if line.split()[1] in {"probe", "dimension", "reembed"}:  # what they find depends on what listens on this machine
         typed += " --help"
         code = 0
     else:
@@ -253,6 +253,7 @@ def objects(home: Path) -> Mapping[str, Iterable[str]]:
         port = nobody.getsockname()[1]
     probed = document(_sh(home, f"cpersona-cli probe --url http://127.0.0.1:{port}/embed --json").stdout)
     fitted = document(_sh(home, f"cpersona-cli dimension --url http://127.0.0.1:{port}/embed --json").stdout)
+    rebuilt = document(_sh(home, "cpersona-cli reembed status --json").stdout)
     book = document(_sh(home, "cpersona-cli traps explain names.url-missing --json").stdout)
     common = list(fields_of(Report(command="none")))
     finding = found["findings"][0]
@@ -273,6 +274,7 @@ def objects(home: Path) -> Mapping[str, Iterable[str]]:
         "A process": found["starts"][0]["processes"][0],
         "probe": [name for name in probed if name not in common],
         "dimension": [name for name in fitted if name not in common],
+        "reembed": [name for name in rebuilt if name not in common],
         "traps": [*(name for name in book if name not in common), "retired"],
         "A trap": book["traps"][0],
     }

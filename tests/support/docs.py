@@ -117,6 +117,25 @@ def _dimension_run() -> str:
     return f"```console\n$ cpersona-cli dimension\n{said}```"
 
 
+@cache
+def _reembed_run() -> str:
+    """The store of a home in order, given the vectors of another model."""
+    with broken_home() as home, serving(width=96) as server:
+        demo.register(home, demo.variables(home, server.url()))
+        plan = run(home, "reembed", "--dry-run").stdout
+        done = run(home, "reembed", "--yes").stdout
+    said = f"$ cpersona-cli reembed --dry-run\n{plan}\n$ cpersona-cli reembed --yes\n{done}"
+    said = said.replace(f":{server.port}/", ":8401/")
+    said = re.sub(r"    [0-9.]+ s$", "    0.9 s", said, flags=re.MULTILINE)
+    said = re.sub(
+        r"[0-9.]+ [KM]iB beside the database, [0-9,.]+ [KMG]iB are free",
+        "520 KiB beside the database, 60 GiB are free",
+        said,
+    )
+    said = re.sub(r"other writers waited [0-9.]+ s", "other writers waited 0.01 s", said)
+    return f"```console\n{said}```"
+
+
 def _json_example() -> str:
     home, _, said = _runs()
     text = json.dumps(_short(said), indent=2, ensure_ascii=False).replace(home, HOME)
@@ -196,6 +215,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "network": _network,
     "places": clients_page.places,
     "preferences": commands_page.preferences,
+    "reembed-run": _reembed_run,
     "roadmap": _roadmap,
 }
 

@@ -44,10 +44,13 @@ class Child:
     def wait(self) -> Result:
         """Wait until it has ended. Its process id is given back only now."""
         code = int(self._warm.ask({"wait": self.pid}))
-        out, err = (
-            (self._folder / f"{self.pid}.{name}").read_text("utf-8", "backslashreplace") for name in ("out", "err")
-        )
-        return Result(code, out, err)
+        return Result(code, self._said("out"), self._said("err"))
+
+    def _said(self, name: str) -> str:
+        try:
+            return (self._folder / f"{self.pid}.{name}").read_text("utf-8", "backslashreplace")
+        except FileNotFoundError:  # killed before it had said anything
+            return ""
 
 
 class Warm:
