@@ -44,6 +44,7 @@ def unvouched(database: Path) -> Iterator[Row]:
                 for row in main.rows(kind)
                 if not _vouched(row, entries.at(row.id), rule) and not (staged and _staged(undo, kind, row))
             ]
+            entries.end()
             yield from (row for identifier in doubtful if (row := _row(main, kind, identifier)) is not None)
 
 
