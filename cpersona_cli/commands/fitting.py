@@ -181,7 +181,8 @@ def _one(request: Request, pair: Pair, left_out: str, end: float) -> _Done:
             deadline=end,
         )
     except StoreError as error:
-        return _Done(pair=pair, why=f"{pair.database.path}: {error}")
+        named = str(pair.database.path) in str(error)
+        return _Done(pair=pair, why=f"{error}" if named else f"{pair.database.path}: {error}")
     judged = Judged(path=pair.database.path, label=pair.label, fit=fit, target=pair.target, options=pair.options)
     return _Done(pair=pair, judged=judged, left_out=left_out)
 

@@ -48,8 +48,10 @@ class Pair:
 def look(selection: Selection, machine: Machine, seconds: float) -> Facts:
     """The facts of what was chosen; a file alone is looked up among all registrations of the machine.
 
+    Of databases no more is told than whether they are there.
     Raises ``UsageError``.
     """
+    selection = replace(selection, glance=True)
     if not selection.only_database or selection.db is None:
         return _gather(selection, machine, seconds)
     wanted = _real(selection.db.absolute())
@@ -90,7 +92,7 @@ def _of(database: Database, facts: Facts) -> list[Pair]:
             label=goal.label,
             endpoint=goal.endpoint,
             target=goal.targets[0],
-            options=_registration(goal.targets[0], facts.machine) if len(own) > 1 else (),
+            options=registration_words(goal.targets[0], facts.machine) if len(own) > 1 else (),
             stated=tuple(_stated(goal.targets[0], facts)),
         )
         for goal in own
@@ -111,7 +113,7 @@ def _stated(target: Target, facts: Facts) -> Iterator[tuple[str, int]]:
             yield where, int(text)
 
 
-def _registration(target: Target, machine: Machine) -> tuple[str, ...]:
+def registration_words(target: Target, machine: Machine) -> tuple[str, ...]:
     """The words that choose this registration among those that open the same database with other endpoints."""
     place = target.registration.place
     if place.file is None:

@@ -52,8 +52,9 @@ class Selection:
 
     ``clients`` are client ids, ``registrations`` are ``FILE[:NAME]``, ``env`` takes this process's environment, ``db``
     one database file (alone, or in place of the chosen registrations' own). ``before_first_start`` allows that there
-    is no database yet. ``census`` has the stored vectors looked at, ``online`` has the embedding endpoints asked, for
-    up to ``wait`` seconds more where one is not ready yet; ``start`` has the registered servers started.
+    is no database yet. With ``glance`` no more is told of a database than whether its file is there; ``census`` has
+    the stored vectors looked at, ``online`` has the embedding endpoints asked, for up to ``wait`` seconds more where
+    one is not ready yet; ``start`` has the registered servers started.
     """
 
     clients: tuple[str, ...] = ()
@@ -61,6 +62,7 @@ class Selection:
     env: bool = False
     db: Path | None = None
     before_first_start: bool = False
+    glance: bool = False
     census: bool = False
     online: bool = False
     wait: float = 0.0
@@ -89,7 +91,8 @@ def gather(selection: Selection, machine: Machine, deadline: float = DEADLINE) -
     groups, missed = concurrently(lambda r: _targets(r, selection, machine, end), chosen, end)
     targets = tuple(target for group in groups for target in group)
     by_path = _by_path(selection, targets)
-    readings, unread = concurrently(lambda p: _read(p, end, wants=wants(by_path[p])), list(by_path), end)
+    look = _glance if selection.glance else lambda p: _read(p, end, wants=wants(by_path[p]))
+    readings, unread = concurrently(look, list(by_path), end)
     databases = tuple(
         Database(path=reading.path, reading=reading, targets=by_path[reading.path]) for reading in readings
     )
@@ -238,6 +241,12 @@ def _real(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError, ValueError):  # a loop of links, or no path at all: the reading will say so
         return path
+
+
+def _glance(path: Path) -> Reading:
+    """Whether the file is there; what is in it is for others to find out."""
+    stands = standing(path)
+    return Reading(path=path, state=stands.state, detail=stands.detail)
 
 
 def _read(path: Path, end: float, share: float = 0.9, wants: Wants | None = None) -> Reading:

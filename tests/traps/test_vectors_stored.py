@@ -181,3 +181,13 @@ def test_the_doctor_looks_at_the_vectors(tmp_path: Path) -> None:
     assert outcome("vectors.zero", looked[database.name])[0] == "findings"
     assert [known.databases[0].census is None for known in looked.values()] == [False, True, True]
     assert gather(Selection(db=database), machine).databases[0].census is None, "only where it is asked for"
+
+
+def test_at_a_glance_nothing_is_opened(tmp_path: Path) -> None:
+    machine = Machine(system="linux", home=tmp_path, cwd=tmp_path, env={"PATH": "/usr/bin"}, root=tmp_path / "root")
+    (tmp_path / "odd.db").write_bytes(b"no database at all")
+    states = [
+        gather(Selection(db=tmp_path / name, glance=True), machine).databases[0].reading.state
+        for name in ("odd.db", "absent.db")
+    ]
+    assert states == [State.OK, State.MISSING]
