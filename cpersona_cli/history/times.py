@@ -51,6 +51,9 @@ NOT_TIME = "neither a number nor a text"
 TOO_EARLY = "before 1970: a clock that was not set"
 FUTURE = "in the future"
 
+#: Under this readers count, in ``altered``, times that named no zone.
+ASSUMED = "times without a zone"
+
 
 @record
 class Time:
