@@ -253,7 +253,9 @@ def _next(request: Request, made: Sequence[_Done], findings: Sequence[Finding], 
             return rerun("cpersona-cli probe", replace(request.selection, db=None), request.chosen, machine)
         if one.left_out:
             return f"{again} --sample 24" if not request.sample else f"{again} --yes"
-        return f"{again} --timeout {3 * (request.timeout or _SECONDS):g}"
+        if one.judged.fit.unmeasured or one.judged.fit.census.unmeasured:
+            return f"{again} --timeout {3 * (request.timeout or _SECONDS):g}"
+        return f"{rerun('cpersona-cli probe', request.selection, request.chosen, machine)} --sample-from-db 24"
     if milder:
         return _command(milder[0])
     return "" if made else "cpersona-cli doctor"

@@ -452,9 +452,11 @@ def test_nothing_registered(dimension: Dimension) -> None:
 def test_a_server_elsewhere(dimension: Dimension, home: Path) -> None:
     entry = {"type": "http", "url": "http://127.0.0.1:9/mcp"}
     (home / ".claude.json").write_text(json.dumps({"mcpServers": {"cpersona": entry}}))
-    run = dimension("--json")
+    run = dimension("--registration", ".claude.json:cpersona", "--json")
     assert run.code == 3
-    assert len(run.json["unsettled"]) == 1
+    assert run.json["unsettled"] == [
+        "1 registration found, whose server runs elsewhere; run this command there, on its database"
+    ]
 
 
 def test_nothing_stored_yet(dimension: Dimension, register: Register, home: Path, server: SmallEndpoint) -> None:
@@ -640,3 +642,74 @@ def test_a_container_on_another_network(home: Path, monkeypatch: pytest.MonkeyPa
     assert int(report.exit_code) == 3
     assert report.payload["status"] == State.UNKNOWN
     assert any("runs in a container, on another network" in sentence for sentence in report.unsettled)
+
+
+def test_an_endpoint_that_embeds_no_stored_text(dimension: Dimension, register: Register, home: Path) -> None:
+    def refuse(request: Request, _number: int) -> Answer | None:
+        return Answer(500, {"error": "no"}) if any(text.startswith("note ") for text in request.texts) else None
+
+    with serving(width=WIDTH, before=refuse) as server:
+        register(server.url(), store_of(home, rows(20, here)))
+        run = dimension("--json")
+    assert (run.code, run.json["status"]) == (3, "unknown")
+    assert run.json["next_command"] == "cpersona-cli probe --sample-from-db 24"
+    assert sum(run.json["compared"]["unjudged_because"].values()) == 20
+
+
+def test_a_folder_is_no_database(dimension: Dimension, home: Path) -> None:
+    (home / "folder.db").mkdir()
+    run = dimension("--db", "folder.db", "--json")
+    assert run.code == 3
+    assert run.json["unsettled"][0].startswith(f"{home}/folder.db cannot be read (is-folder)")
+
+
+def test_a_path_that_leads_in_circles(dimension: Dimension, home: Path) -> None:
+    (home / "loop.db").symlink_to("loop.db")
+    run = dimension("--db", "loop.db", "--json")
+    assert run.code == 3
+    assert "loop.db" in run.json["unsettled"][0]
+
+
+def test_this_environment_beside_a_client_of_the_same_database(
+    dimension: Dimension, register: Register, home: Path, server: SmallEndpoint
+) -> None:
+    """Each repair chooses the endpoint that it is for."""
+    database = store_of(home, rows(20, here))
+    register(server.url(), database)
+    with serving(width=32) as narrow:
+        env = {
+            "CPERSONA_EMBEDDING_MODE": "http",
+            "CPERSONA_EMBEDDING_URL": narrow.url(),
+            "CPERSONA_DB_PATH": str(database),
+        }
+        run = dimension("--env", "--client", "claude-code", "--json", env=env)
+    assert [entry["status"] for entry in run.json["targets"]] == ["changed", "ok"]
+    (finding,) = run.json["findings"]
+    assert all(" --env" in command for command in finding["repair"]["commands"])
+
+
+def test_a_registration_that_keeps_nothing(
+    dimension: Dimension, register: Register, home: Path, server: SmallEndpoint
+) -> None:
+    register(server.url(), Path(":memory:"))
+    run = dimension("--json")
+    assert run.code == 3
+    assert len(run.json["unsettled"]) == 1
+
+
+def test_what_an_embedding_server_was_told(
+    dimension: Dimension, register: Register, home: Path, server: SmallEndpoint
+) -> None:
+    register(server.url(), store_of(home, rows(20, here)))
+    units = home / ".config" / "systemd" / "user"
+    units.mkdir(parents=True)
+    (units / "cembedding.service").write_text(
+        "[Service]\nExecStart=/usr/bin/cembedding\n"
+        f"Environment=EMBEDDING_HTTP_PORT={server.port}\nEnvironment=EMBEDDING_DIMENSIONS=many\n"
+    )
+    assert dimension("--json").traps == []
+    unit = units / "cembedding.service"
+    unit.write_text(unit.read_text().replace("=many", "=1536"))
+    run = dimension("--json")
+    assert (run.code, run.traps) == (0, ["endpoint.dimensions-misstated"])
+    assert "EMBEDDING_DIMENSIONS of the " in run.json["findings"][0]["measured"]
