@@ -2,8 +2,8 @@
 
 Most stores hold one kind of vector. SQLite skips over the rows of the kind that is most frequent without handing them
 out, so that only the others cost time; how many rows each agent has at all is in an index of the server's. What
-is left over is the frequent kind. Only where the others stand at the very edge of an agent's rows is the table gone
-through a second time, row by row, to tell the edges of the frequent kind.
+is left over is the frequent kind. Where the others stand at the very edge of an agent's rows, the edges of the frequent
+kind are looked for; where they are too many for that, the table is gone through a second time, row by row.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 import heapq
 import sqlite3
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from cpersona_cli.record import record, replace
 from cpersona_cli.store.cpersona.features import Table
@@ -29,6 +30,8 @@ _PEEK = 50
 _REMEMBERED = 16_384
 #: Bytes of a row beside its vector that still leave it on one page with it.
 _BESIDE = 400
+#: The share of a table's rows up to which edges are looked for, rather than every row counted.
+_WORTH = 0.25
 
 
 @record
@@ -114,7 +117,7 @@ def _tallies(connection: sqlite3.Connection, table: Table) -> Sequence[Tally]:
     ((sort, _),) = frequent
     totals = _totals(connection, table)
     others = _gathered(connection, table, totals, unlike=sort)
-    rest = _remainder(totals, others, sort)
+    rest = _remainder(connection, table, totals, others, sort)
     return _gathered(connection, table, totals) if rest is None else [*rest, *others]
 
 
@@ -160,31 +163,49 @@ def _gathered(
 ) -> list[Tally]:
     """Every row, or every one ``unlike`` a sort, one by one; those of agents not among ``agents`` together."""
     vector, label, agent, created = _columns(table)
-    where = f" WHERE NOT (length({vector}) IS ? AND typeof({vector}) = ? AND {label} IS ?)" if unlike else ""
-    rows = connection.execute(
-        f"SELECT {agent}, typeof({vector}), length({vector}), {label}, {table.key}, {table.place},"  # noqa: S608
-        f" ifnull(CAST({created} AS TEXT), '') FROM {table.name}{where}",
-        (unlike.size, unlike.type, unlike.label) if unlike else (),
-    )
+    decode = connection.text_factory
+    connection.text_factory = bytes  # much quicker than the function that mends foreign text
+    try:
+        found = _alike(
+            connection.execute(
+                f"SELECT {agent}, typeof({vector}), length({vector}), {label}, {table.key}, {table.place},"  # noqa: S608
+                f" ifnull(CAST({created} AS TEXT), '') FROM {table.name}"
+                + (f" WHERE NOT ({_like(table)})" if unlike else ""),
+                _values(unlike) if unlike else (),
+            ),
+            agents,
+        )
+    finally:
+        connection.text_factory = decode
+    for tally in found:
+        tally.oldest, tally.newest = _text(tally.oldest), _text(tally.newest)
+    return found
+
+
+def _alike(rows: Iterable[tuple[Any, ...]], agents: Container[str]) -> list[Tally]:
+    """Rows as they come, gathered; the dates are left in bytes."""
     found: dict[tuple[object, ...], Tally] = {}
     strides: dict[int, int] = {}
     labels: set[object] = set()
-    for owner, kind, size, name, key, place, time in rows:
-        if owner not in agents:
-            owner = FOLDED  # noqa: PLW2901
-        if name not in labels:
-            if len(labels) < _LABELS:
-                labels.add(name)
-            else:
-                name = FOLDED  # noqa: PLW2901
-        alike = (owner, kind, size, name)
-        tally = found.get(alike)
+    for owner, kind, size, label, key, place, when in rows:
+        tally = found.get((owner, kind, size, label))
         if tally is None:
-            tally = found[alike] = Tally(str(owner), Sort(kind, size, name), 0, key, key, time, time)
-            strides[id(tally)] = 1
+            name = _text(owner)
+            known = name in agents
+            if label not in labels and len(labels) < _LABELS:
+                labels.add(label)
+            sort = Sort(_text(kind), size, (_text(label) if isinstance(label, bytes) else label))
+            sort = sort if label in labels else replace(sort, label=FOLDED)
+            shared = (name if known else FOLDED, sort)
+            tally = found.get(shared)
+            if tally is None:
+                tally = found[shared] = Tally(*shared, 0, key, key, when, when)
+                strides[id(tally)] = 1
+            if known and label in labels:
+                found[owner, kind, size, label] = tally
         if tally.rows % strides[id(tally)] == 0:
             tally.ids.append(place)
-            if len(tally.ids) * len(found) > _REMEMBERED:
+            if len(tally.ids) * len(strides) > _REMEMBERED:
                 del tally.ids[1::2]
                 strides[id(tally)] *= 2
         tally.rows += 1
@@ -192,25 +213,52 @@ def _gathered(
             tally.first = key
         elif key > tally.last:
             tally.last = key
-        if time < tally.oldest:
-            tally.oldest = time
-        elif time > tally.newest:
-            tally.newest = time
-    return list(found.values())
+        if when < tally.oldest:
+            tally.oldest = when
+        elif when > tally.newest:
+            tally.newest = when
+    return [tally for key, tally in found.items() if len(key) == 2]
 
 
-def _remainder(totals: Mapping[str, Tally], others: Sequence[Tally], sort: Sort) -> list[Tally] | None:
-    """What is left of ``totals`` without ``others``, all of one ``sort``; None where its edges cannot be told."""
-    rest = []
+def _text(raw: object) -> str:
+    """What SQLite gave, as the store's own connections decode it."""
+    return raw.decode("utf-8", "backslashreplace") if isinstance(raw, bytes) else str(raw)
+
+
+def _like(table: Table) -> str:
+    """The SQL condition of rows of one sort, whose ``_values`` it needs."""
+    vector, label, _, _ = _columns(table)
+    return f"length({vector}) IS ? AND typeof({vector}) = ? AND {label} IS ?"
+
+
+def _values(sort: Sort) -> tuple[object, ...]:
+    return sort.size, sort.type, sort.label
+
+
+def _remainder(
+    connection: sqlite3.Connection, table: Table, totals: Mapping[str, Tally], others: Sequence[Tally], sort: Sort
+) -> list[Tally] | None:
+    """What is left of ``totals`` without ``others``, all of one ``sort``; None where counting each is quicker."""
+    rest, unclear, steps = [], [], 0
     for agent, total in totals.items():
         odd = [tally for tally in others if tally.agent == agent]
         left = total.rows - sum(tally.rows for tally in odd)
         if left < 0:  # an index that is out of step with its table
             return None
-        if left and odd and not all(_inside(tally, total) for tally in odd):
-            return None
-        if left:
-            rest.append(Tally(agent, sort, left, total.first, total.last, total.oldest, total.newest))
+        if not left:
+            continue
+        tally = Tally(agent, sort, left, total.first, total.last, total.oldest, total.newest)
+        rest.append(tally)
+        if not all(_inside(other, total) for other in odd):
+            unclear.append(tally)
+            # At worst all other rows of the agent stand at its edge, with those of other agents between them.
+            steps += (total.rows - left) * sum(every.rows for every in totals.values()) // total.rows
+    if not unclear:
+        return rest
+    if table.kind is None or FOLDED in totals or steps > _WORTH * sum(total.rows for total in totals.values()):
+        return None
+    for tally in unclear:
+        _find_edges(connection, table, tally)
     return rest
 
 
@@ -222,3 +270,21 @@ def _inside(tally: Tally, total: Tally) -> bool:
         and tally.last < total.last
         and (not dated or (total.oldest < tally.oldest and tally.newest < total.newest))
     )
+
+
+def _find_edges(connection: sqlite3.Connection, table: Table, tally: Tally) -> None:
+    """Look from the edges of the agent's rows inwards, until the first of the sort is met."""
+    _, _, agent, created = _columns(table)
+    walk = f"SELECT {table.key} FROM {table.name} WHERE {table.key} BETWEEN ? AND ? AND +{agent} = ? AND {_like(table)}"  # noqa: S608
+    dates = f"SELECT {created} FROM {table.name} WHERE {agent} = ? AND {_like(table)} ORDER BY {created}"  # noqa: S608
+    place, like = (tally.first, tally.last, tally.agent), _values(tally.sort)
+    ends = [
+        connection.execute(f"{walk} ORDER BY {table.key}{direction} LIMIT 1", (*place, *like)).fetchone()
+        for direction in ("", " DESC")
+    ]
+    if all(ends):  # not for an agent whose name is no UTF-8
+        tally.first, tally.last = (end[0] for end in ends)
+        tally.oldest, tally.newest = (
+            str(connection.execute(f"{dates}{direction} LIMIT 1", (tally.agent, *like)).fetchone()[0])
+            for direction in ("", " DESC")
+        )

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.stores import insert as fill
-from support.stores import run_sql
+from support.stores import run_sql, schema_13
 
 from cpersona_cli.store.cpersona import counting
 from cpersona_cli.store.cpersona.census import take
@@ -207,9 +207,9 @@ ROWS = st.lists(
 )  # fmt: skip
 
 
-@given(rows=ROWS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_counts_agree_with_counting_every_row(empty: Path, rows: list[Mapping[str, Any]]) -> None:
+@given(rows=ROWS, worth=st.sampled_from([0.0, 1e9]))
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_counts_agree_with_counting_every_row(empty: Path, rows: list[Mapping[str, Any]], worth: float) -> None:
     database = empty.with_name("copy.db")
     shutil.copy(empty, database)
     fill(database, "memories", rows)
@@ -233,8 +233,41 @@ def test_counts_agree_with_counting_every_row(empty: Path, rows: list[Mapping[st
         ("memories", *key, len(found), found[0][0], found[-1][0], min(d for _, d in found), max(d for _, d in found))
         for key, found in alike.items()
     }
-    assert groups(database, "memories") == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "_WORTH", worth)
+        assert groups(database, "memories") == expected
     assert Counter(group.table for group in census(database).groups)["memories"] == len(expected)
+
+
+@pytest.mark.parametrize("worth", [0.0, 1e9])
+def test_names_that_are_not_utf8(empty: Path, monkeypatch: pytest.MonkeyPatch, worth: float) -> None:
+    monkeypatch.setattr(counting, "_WORTH", worth)
+    fill(empty, "memories", [{"embedding": vector(4), "embedding_model": "m"} for _ in range(9)])
+    run_sql(
+        empty,
+        "UPDATE memories SET agent_id = CAST(x'ff41' AS TEXT) WHERE id < 6",
+        "UPDATE memories SET embedding_model = CAST(x'fe42' AS TEXT) WHERE id IN (3, 7)",
+        "UPDATE memories SET embedding = NULL WHERE id IN (1, 9)",
+    )
+    found = {(agent, form, label, rows) for _, form, _, label, agent, rows, *_ in groups(empty)}
+    assert found == {
+        ("\\xffA", Form.VECTOR, "m", 3),
+        ("\\xffA", Form.VECTOR, "\\xfeB", 1),
+        ("\\xffA", Form.NULL, "m", 1),
+        ("atlas", Form.VECTOR, "m", 2),
+        ("atlas", Form.VECTOR, "\\xfeB", 1),
+        ("atlas", Form.NULL, "m", 1),
+    }
+
+
+def test_labels_that_are_no_text(tmp_path: Path) -> None:
+    database = schema_13(tmp_path / "c.db")
+    run_sql(database, "ALTER TABLE memories ADD COLUMN embedding_model", "UPDATE memories SET embedding_model = 7")
+    run_sql(database, "UPDATE memories SET embedding_model = NULL WHERE id < 4")
+    assert {(group.label, group.rows) for group in census(database).of("memories") if group.agent == "atlas"} == {
+        ("7", 6),
+        ("", 2),
+    }
 
 
 def test_time_that_is_up_is_told(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
