@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import random
+import subprocess
 import sys
 import tracemalloc
 import zlib
@@ -224,3 +225,9 @@ def test_a_fault_in_the_judges_is_an_outcome(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_reply_is_capped_as_the_server_caps_it() -> None:
     assert Reply(status=200, headers={}, body=b"").cap == client_module.BODY_CAP == 64 * MEBIBYTE
+
+
+def test_the_library_does_not_bring_its_own_command_line() -> None:
+    script = "import sys, cpersona_cli.embedding.client; print(sorted({'rich', 'click', 'pygments'} & set(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert answer.stdout == "[]\n"
