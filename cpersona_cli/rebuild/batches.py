@@ -11,12 +11,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring
 
-from cpersona_cli.record import record
+from cpersona_cli.record import record, replace
 from cpersona_cli.store.job import digest
 from cpersona_cli.store.model import Kind, Row
 
 #: Bytes of a request's body beside its texts: keys, brackets, the model's name.
 FRAME = 256
+
+#: Batches in a row that range from the shortest to the longest.
+CYCLE = 6
+
+#: Batches for the beginning, and texts of each.
+_OPENING, _SMALL = 72, 8
 
 _SPACE = b" \t\r\n\v\f"
 _LETTERS = bytes(range(ord("a"), ord("z") + 1)) + bytes(range(ord("A"), ord("Z") + 1))
@@ -120,9 +126,29 @@ def pack(items: Iterable[Item], ceilings: Ceilings) -> list[list[Item]]:
 
 
 def interleave(batches: Sequence[list[Item]]) -> list[list[Item]]:
-    """The same batches with short and long ones in turns, so that any stretch of them speaks for the whole."""
-    step = max(1, math.isqrt(len(batches)))
+    """The same batches with short and long ones in turns: any ``CYCLE`` of them in a row speak for the whole."""
+    step = max(1, math.ceil(len(batches) / CYCLE))
     return [batch for start in range(step) for batch in batches[start::step]]
+
+
+def packed(items: Iterable[Item], ceilings: Ceilings) -> list[list[Item]]:
+    """The batches of a window, in the order in which they are sent."""
+    return interleave(pack(items, ceilings))
+
+
+def opening(items: Iterable[Item], ceilings: Ceilings) -> list[list[Item]]:
+    """The batches of the first window, with small ones of much the same length ahead.
+
+    They are for finding out how many requests at a time are worth it: their answers come soon and can be compared.
+    They are from the middle, and go outward by turns, so that their lengths do not drift.
+    """
+    ranked = sorted(items, key=lambda it: it.tokens)
+    few = min(len(ranked), _OPENING * _SMALL)
+    start = (len(ranked) - few) // 2
+    small = pack(ranked[start : start + few], replace(ceilings, count=min(ceilings.count, _SMALL)))
+    middle = (len(small) - 1) / 2
+    outward = [small[place] for place in sorted(range(len(small)), key=lambda place: abs(place - middle))]
+    return [*outward, *packed(ranked[:start] + ranked[start + few :], ceilings)]
 
 
 def halves(items: Sequence[Item]) -> list[list[Item]]:

@@ -13,6 +13,8 @@ from cpersona_cli.store.model import Row
 
 #: Rows of a window, and characters of it: it is what is held in memory, twice for a moment.
 WINDOW, CHARACTERS = 4096, 4_000_000
+#: Rows of the first one, so that the endpoint need not wait for a full one.
+FIRST_WINDOW = 1024
 #: Rows read between two looks at the network.
 SLICE = 256
 #: Texts whose refusal is remembered, so that an equal one is not sent again.
@@ -49,6 +51,7 @@ class Intake:
     refused: list[Refused] = field(default_factory=list)
     _refusals: dict[bytes, Reason] = field(default_factory=dict)
     _iterator: Iterator[Row] = field(init=False)
+    _size: int = FIRST_WINDOW
     _rows: int = 0
     _characters: int = 0
 
@@ -57,7 +60,12 @@ class Intake:
 
     @property
     def full(self) -> bool:
-        return self.exhausted or self._rows >= WINDOW or self._characters >= CHARACTERS
+        return self.exhausted or self._rows >= self._size or self._characters >= CHARACTERS
+
+    @property
+    def first(self) -> bool:
+        """No window was taken yet."""
+        return self._size == FIRST_WINDOW
 
     def slice(self) -> None:
         """Read some more rows. Raises what the store raises."""
@@ -74,6 +82,7 @@ class Intake:
     def take(self) -> list[Item]:
         """The texts of the window, which is empty then."""
         items, self.window, self._rows, self._characters = self.window, [], 0, 0
+        self._size = WINDOW
         return items
 
     def settle(self, one: Item, refusal: Reason | None = None) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.model import Outcome
-from cpersona_cli.rebuild.batches import FRAME, Ceilings, Item, padded
+from cpersona_cli.rebuild.batches import CYCLE, FRAME, Ceilings, Item, padded
 
 #: Requests at a time in the beginning: one is computed while the next one waits, so that the endpoint never idles.
 FIRST_SENDERS = 2
-#: More goodput than this makes more requests at a time worth it: after doubling them, and after adding some.
-_DOUBLED, _ADDED = 1.15, 1.04
+#: Which part of the growth that is possible makes more requests at a time worth it: in the beginning, where batches are
+#: alike, and later; and which part calls for still more.
+_PROMPT, _WORTH, _GREAT = 0.25, 0.45, 0.7
 #: Rounds of measurement between two attempts to send more; doubled after each failed one.
 _REST, _LONGEST_REST = 4, 64
 #: A text whose estimate is this near to the stated window travels alone.
@@ -93,18 +95,27 @@ class Limits:
 class Senders:
     """How many requests at a time: more while that brings more, fewer when the endpoint asks.
 
-    Rounds are measured in padded tokens per second, with the requests left out that began under another number. From
-    two, the number doubles as long as goodput follows; then some are added from time to time. A refusal halves it, and
-    from then on it only grows by adding. ``timeout`` (seconds): no growth where answers would come near to it.
+    Measured in rounds, leaving out what was sent under another number: padded tokens and requests per second, because
+    batches cost by both and differ in length, so that the lesser gain of the two is no matter of which came in a round.
+    Each is taken in two ways, of which the lesser counts: by the time between answers (exact where one thing is done at
+    a time, misled where answers come in bursts), and by the time of requests, as often as there are at a time.
+
+    From two it goes to three (and never further on an endpoint that works on one thing at a time), then in threefold
+    steps while goodput follows, then by adding a few. More must bring a good part of what it could bring, else it is
+    taken back. A refusal halves the number, and from then on it only grows by adding. ``timeout`` (seconds): no growth
+    where answers would come near to it.
     """
 
     cap: int
     timeout: float = 30.0
     count: int = field(init=False)
-    _gentle: bool = False
-    _skip: int = 0
-    _began: float | None = None
+    _fast: bool = True
+    _sure: bool = False
+    _usual: float | None = None
+    _since: float = float("-inf")
+    _first: tuple[float, float] | None = None
     _tokens: float = 0.0
+    _seconds: float = 0.0
     _answers: int = 0
     _slowest: float = 0.0
     _before: tuple[int, float] | None = None
@@ -114,48 +125,65 @@ class Senders:
     def __post_init__(self) -> None:
         self.count = max(1, min(FIRST_SENDERS, self.cap))
 
-    def halve(self) -> bool:
-        """The endpoint asked to slow down, or fell silent. Returns whether there was anything to halve."""
+    def halve(self, now: float) -> bool:
+        """The endpoint asked to slow down, or fell silent. Whether there was anything to halve."""
         before, self.count = self.count, max(1, self.count // 2)
-        self._gentle, self._before, self._pause = True, None, self._rest
-        self.reset()
+        self._sure, self._fast, self._before, self._pause, self._usual = True, False, None, self._rest, None
+        self.disturbed(now)
         return self.count < before
 
-    def reset(self) -> None:
-        """What is being measured was disturbed: begin anew."""
-        self._skip, self._began, self._tokens, self._answers, self._slowest = self.count, None, 0.0, 0, 0.0
+    def disturbed(self, now: float) -> None:
+        """What was measured until ``now`` is worth nothing: begin anew."""
+        self._since, self._first, self._slowest = now, None, 0.0
+        self._tokens, self._seconds, self._answers = 0.0, 0.0, 0
 
-    def answered(self, tokens: int, seconds: float, now: float) -> None:
-        """One request of ``tokens`` padded tokens went through in ``seconds``, at ``now``."""
-        if self._began is None:
-            self._skip -= 1
-            if self._skip <= 0:
-                self._began = now
+    def answered(self, tokens: int, sent: float, now: float) -> None:
+        """One request of ``tokens`` padded tokens, sent at ``sent``, is settled."""
+        if sent < self._since or now <= sent:
             return
         self._tokens += tokens
+        self._seconds += now - sent
         self._answers += 1
-        self._slowest = max(self._slowest, seconds)
-        if self._answers >= 2 * self.count + 2 and now > self._began:
-            self._judge(self._tokens / (now - self._began))
+        self._slowest = max(self._slowest, now - sent)
+        if self._first is None:
+            self._first = (now, tokens)
+        begun, before = self._first
+        if self._answers >= self._enough and now > begun:
+            between = math.sqrt((self._tokens - before) * (self._answers - 1)) / (now - begun)
+            within = self.count * math.sqrt(self._tokens * self._answers) / self._seconds
+            self._judge(min(between, within), now)
 
-    def _judge(self, goodput: float) -> None:
-        """One round is over."""
-        worst = self._slowest
+    @property
+    def _enough(self) -> int:
+        """Answers of a round: whole cycles of short and long batches, and as many as are under way at a time."""
+        return CYCLE * math.ceil((self.count if self._fast else 2 * self.count) / CYCLE) + 1
+
+    def _judge(self, goodput: float, now: float) -> None:
+        """One round is over: keep the number, take it back, or try a larger one."""
         if self._before is not None:
             number, earlier = self._before
-            if goodput < earlier * (_ADDED if self._gentle else _DOUBLED):
-                self.count, self._before, self._pause = number, None, 0 if not self._gentle else self._rest
-                self._rest = self._rest if not self._gentle else min(_LONGEST_REST, 2 * self._rest)
-                self._gentle = True
-                self.reset()
+            possible, gain = self.count / number - 1, goodput / earlier - 1
+            self._before = None
+            if gain < (_PROMPT if self._fast else _WORTH) * possible:
+                if not self._fast:
+                    self._sure, self._pause, self._rest = True, self._rest, min(_LONGEST_REST, 2 * self._rest)
+                self.count, self._fast = number, False
+                self.disturbed(now)
                 return
-        self._before = None
+            self._fast = not self._sure and gain > _GREAT * possible
+            self._usual = goodput
+        # one poor round must not make the next one look like a gain
+        self._usual = goodput if self._usual is None else (self._usual + goodput) / 2
         self._pause -= 1
-        more = self.count + max(1, self.count // 4) if self._gentle else 2 * self.count
-        more = min(self.cap, more)
-        if self._pause < 0 and more > self.count and worst * more / self.count < self.timeout / 2:
-            self._before, self.count = (self.count, goodput), more
-        self.reset()
+        before, more = self.count, min(self.cap, self._more())
+        if self._pause < 0 and more > before and self._slowest * more / before < self.timeout / 2:
+            self._before, self.count = (before, max(goodput, self._usual)), more
+        self.disturbed(now)
+
+    def _more(self) -> int:
+        if self.count <= FIRST_SENDERS or not self._fast:
+            return self.count + max(1, self.count // 4)
+        return 3 * self.count
 
 
 def shorter(one: Item, outcome: Outcome) -> int:

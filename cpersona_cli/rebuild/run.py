@@ -8,16 +8,14 @@ is lost when the process dies is what was in a request.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from cpersona_cli.embedding.client import Client
 from cpersona_cli.embedding.kinds import MEANINGS, Kind
 from cpersona_cli.embedding.meaning import ZERO
 from cpersona_cli.embedding.measured import Clock
 from cpersona_cli.embedding.model import Outcome
-from cpersona_cli.rebuild.batches import Item, halves, interleave, pack, padded
+from cpersona_cli.rebuild.batches import Item, padded
 from cpersona_cli.rebuild.board import Board
 from cpersona_cli.rebuild.faults import Step, passes, said, step, too_long
 from cpersona_cli.rebuild.intake import Intake, Reason
@@ -27,56 +25,21 @@ from cpersona_cli.rebuild.model import Fetched, Tell
 from cpersona_cli.rebuild.options import Options
 from cpersona_cli.rebuild.pace import Meter, Patience
 from cpersona_cli.rebuild.sameness import CANARY, Sameness
+from cpersona_cli.rebuild.waiting import TRIES, Batch, Waiting
 from cpersona_cli.store.model import Row
 
 #: Reasons of an end beside the kinds of outcomes.
 CHANGED, TOO_MANY = "changed_mid_run", "too_many_errors"
 #: Batches after which the model is proven again.
 _PROOF = 16
-#: Times a batch is sent that fails in a way that may pass.
-_TRIES = 2
 #: Seconds that running requests may take once the run is to end.
 _GRACE = 5.0
-#: Batches of the present window that are still waiting when the next one is begun.
-_AHEAD = 16
 #: Times a batch is throttled until it is sent in halves.
 _THROTTLED = 3
-#: Ends that a glitch explains: only several of them say that batches are too large.
-_GLITCHES = frozenset({Kind.COUNT_MISMATCH, Kind.BAD_INDEX, Kind.RAGGED, Kind.NULL_VECTOR, Kind.BAD_VALUES})
-_GLITCHES_ENOUGH = 3
-#: Ends of which a smaller batch only is a step towards the text.
-_TEXTS = frozenset({Kind.CONSTANT_VECTOR, Kind.ZERO_VECTOR, Kind.NAN_FOR_INPUT, Kind.INPUT_INVALID, Kind.THROTTLED})
-
-
-@dataclass(slots=True)
-class _Split:
-    """Two halves under way, of at most ``count`` texts. If both go through, it was the size and not a text."""
-
-    kind: Kind
-    count: int
-    open: int = 2
-    sound: bool = True
-
-
-@dataclass(slots=True, eq=False)
-class _Batch:
-    """Texts that travel together; ``tries`` failed so far; ``alone``: for the last time, with nothing beside it."""
-
-    items: list[Item]
-    tries: int = 0
-    throttled: int = 0
-    split: _Split | None = None
-    alone: bool = False
-    sent: float = 0.0
-    outcome: Outcome | None = None
 
 
 class Run:
-    """One run.
-
-    A batch that is not in a request waits in ``ready`` (fresh), ``again`` (sent before), ``doubted`` (until the canary
-    answers) or ``last`` (failed more than once, tried by itself at the end).
-    """
+    """One run: what is under way, and what is made of each answer."""
 
     def __init__(
         self,
@@ -98,19 +61,16 @@ class Run:
         self.sameness = Sameness(options.target, options.canary)
         self.patience = Patience(options.patience, now)
         self.board = Board(tell=tell, rows=Meter(now), tokens=Meter(now), total=options.total, expected=options.tokens)
-        self.ready: deque[_Batch] = deque()
-        self.again: deque[_Batch] = deque()
-        self.last: deque[_Batch] = deque()
-        self.doubted: list[_Batch] = []
-        self.running: dict[asyncio.Task[Outcome], _Batch | None] = {}
+        self.waiting = Waiting(self.intake, self.limits)
+        self.running: dict[asyncio.Task[Outcome], Batch | None] = {}
         self.dropped: list[asyncio.Task[Outcome]] = []
         self.stopping = asyncio.ensure_future(stop.wait())
         # the canary: wanted, and alone allowed while the endpoint is away; what it was asked for, and when
         self.due = self.away = True
-        self.asked: list[_Batch] | None = None
+        self.asked: list[Batch] | None = None
         self.asked_rows, self.asked_at = 0, 0.0
         self.answered = self.over = self.interrupted = self.slowed = False
-        self.unproven = self.glitches = self.requests = self.retries = self.padded = 0
+        self.unproven = self.requests = self.padded = 0
         self.ends_at = 0.0
         self.reason = self.detail = ""
 
@@ -127,7 +87,8 @@ class Run:
                 break
             answered = await self.wait()
             for task in answered:
-                self.settle(self.running.pop(task), task.result())
+                if task in self.running:  # not after another model was found to answer
+                    self.settle(self.running.pop(task), task.result())
             if self.over and not answered:
                 break  # out of time
         self.ledger.flush()
@@ -148,7 +109,7 @@ class Run:
         return Fetched(
             counts=self.ledger.counts(self.intake.read if whole else max(self.options.total, self.intake.read)),
             requests=self.requests,
-            retries=self.retries,
+            retries=self.waiting.retries,
             tokens=self.board.sent,
             padded=self.padded,
             seconds=self.clock.now() - self.began,
@@ -165,46 +126,33 @@ class Run:
 
     def read(self) -> None:
         """Read a little ahead, so that the next window is there when the present one is used up."""
-        if self.intake.full or len(self.ready) > _AHEAD:
-            return
-        self.intake.slice()
-        self.ledger.flush()
+        if self.waiting.hungry:
+            self.intake.slice()
+            self.ledger.flush()
 
     def launch(self) -> None:
         """Start what may be started now."""
         if self.clock.now() < self.patience.until:
             return
-        if self.asked is None and (self.due or self.away or self.doubted or self.to_prove()):
-            self.asked, self.doubted, self.asked_rows = self.doubted, [], len(self.ledger.unproven)
+        if self.asked is None and (self.due or self.away or self.waiting.doubted or self.to_prove()):
+            self.asked, self.waiting.doubted, self.asked_rows = self.waiting.doubted, [], len(self.ledger.unproven)
             self.asked_at = self.clock.now()
             self.running[asyncio.ensure_future(self.client.embed([CANARY]))] = None
-        while not self.away and len(self.running) < self.senders.count and (batch := self.next()) is not None:
+        while (
+            not self.away
+            and len(self.running) < self.senders.count
+            and (batch := self.waiting.next(alone=not self.running)) is not None
+        ):
             batch.sent = self.clock.now()
             request = self.client.embed([one.text for one in batch.items])
             self.running[asyncio.ensure_future(request)] = batch
 
-    def next(self) -> _Batch | None:
-        if not self.ready and self.intake.window and self.intake.full:
-            self.ready.extend(_Batch(items) for items in interleave(pack(self.intake.take(), self.limits.ceilings)))
-        if self.again or self.ready:
-            return (self.again or self.ready).popleft()
-        if self.last and self.idle():
-            batch = self.last.popleft()
-            batch.alone = True
-            return batch
-        return None
-
-    def idle(self) -> bool:
-        """Nothing is under way, and nothing but the last attempts is left to begin."""
-        waiting = self.again or self.ready or self.doubted or self.intake.window
-        return self.intake.exhausted and not waiting and not self.running
-
     def to_prove(self) -> bool:
         """All is done, and the last rows were not proven yet."""
-        return self.idle() and not self.last and bool(self.ledger.unproven)
+        return self.waiting.none and not self.running and not self.waiting.last and bool(self.ledger.unproven)
 
     def finished(self) -> bool:
-        return self.idle() and not self.last and not self.ledger.unproven
+        return self.waiting.none and not self.running and not self.waiting.last and not self.ledger.unproven
 
     async def wait(self) -> list[asyncio.Task[Outcome]]:
         """The requests that were answered. Returns without any while there is something to read, or to send again."""
@@ -212,7 +160,7 @@ class Run:
             rest = self.ends_at - asyncio.get_running_loop().time()
             done, _ = await asyncio.wait(self.running, timeout=max(0.0, rest), return_when=asyncio.FIRST_COMPLETED)
             return list(done)
-        if not self.intake.full and len(self.ready) <= _AHEAD and len(self.running) < self.senders.count:
+        if self.waiting.hungry and len(self.running) < self.senders.count:
             await asyncio.sleep(0)
             return [task for task in self.running if task.done()]
         pause = self.patience.until - self.clock.now()
@@ -224,7 +172,7 @@ class Run:
 
     # what came back
 
-    def settle(self, batch: _Batch | None, outcome: Outcome) -> None:
+    def settle(self, batch: Batch | None, outcome: Outcome) -> None:
         self.requests += 1
         if batch is None:
             self.canary(outcome)
@@ -249,17 +197,15 @@ class Run:
             for batch in asked:
                 self.blame(batch)
             return
-        self.doubted[:0] = asked
-        if outcome.kind is Kind.THROTTLED:
-            self.slow()
-        elif passes(outcome.kind, answered=self.answered):
-            self.away = True
-        else:
+        self.waiting.doubted[:0] = asked
+        throttled = outcome.kind is Kind.THROTTLED
+        if not throttled and not passes(outcome.kind, answered=self.answered):
             self.end(outcome.kind.value, said(outcome))
             return
-        self.hold(outcome, self.asked_at)
+        self.away = self.away or not throttled
+        self.hold(outcome, self.asked_at, slow=throttled)
 
-    def brought(self, batch: _Batch, outcome: Outcome) -> None:
+    def brought(self, batch: Batch, outcome: Outcome) -> None:
         """Vectors came back: check them, and keep the good ones."""
         changed = self.sameness.changed(outcome)
         if changed:
@@ -267,138 +213,95 @@ class Run:
             return
         now, items = self.clock.now(), batch.items
         self.patience.succeeded(now, batch.sent)
-        self.senders.answered(padded(items), outcome.elapsed, now)
         self.board.why = self.board.why if now < self.patience.until else ""
         if outcome.kind is Kind.CONSTANT_VECTOR:
             # texts that are equal in what the model reads of them, or a broken batch: one by one shows which
             batch.outcome = outcome
-            self.halve(batch)
+            self.waiting.halve(batch)
             return
         zero = [one for one, length in zip(items, outcome.norms, strict=True) if length < ZERO]
         if zero and len(items) == 1:
             batch.outcome = outcome
-            self.doubted.append(batch)
+            self.waiting.doubted.append(batch)
             return
-        self.again.extend(_Batch([one]) for one in zero)
+        self.waiting.again.extend(Batch([one]) for one in zero)
         good = [pair for pair in zip(items, outcome.vectors, strict=True) if pair[0] not in zero]
         rows = sum(len(one.rows) for one, _ in good)
         self.ledger.stage([one for one, _ in good], [vector for _, vector in good])
         self.board.batch(rows, sum(one.tokens for one, _ in good), now)
         self.padded += padded(items)
+        self.senders.answered(padded(items), batch.sent, self.clock.now())
         self.unproven += 1
         self.due = self.due or self.unproven >= _PROOF
-        self.sound(batch)
+        self.waiting.went_through(batch)
 
-    def failed(self, batch: _Batch, outcome: Outcome) -> None:
+    def failed(self, batch: Batch, outcome: Outcome) -> None:
         """Nothing came back: decide by the kind of failure."""
         batch.outcome = outcome
         next_step, alone = step(outcome), len(batch.items) == 1
         if next_step is Step.THROTTLE:
-            self.slow()
             batch.throttled += 1
             if batch.throttled % _THROTTLED == 0 and not alone:
-                self.halve(batch)  # it may be more than the server lets through in its period
+                self.waiting.halve(batch)  # it may be more than the server lets through in its period
             else:
-                self.repeat(batch)
-            self.hold(outcome, batch.sent)
+                self.waiting.repeat(batch)
+            self.hold(outcome, batch.sent, slow=True)
             return
         if next_step is Step.WAIT:
             self.away = True
-            self.repeat(batch)
+            self.waiting.repeat(batch)
             self.hold(outcome, batch.sent)
             return
         if batch.split is not None:
             batch.split.sound = False
         if next_step is Step.AGAIN:
             batch.tries += 1
-            self.doubted.append(batch)
+            self.waiting.doubted.append(batch)
             if batch.tries == 1:
                 self.away = True
-                news = self.hold(outcome, batch.sent)
-                if news and outcome.kind is Kind.TIMEOUT:
-                    self.slow()
+                self.hold(outcome, batch.sent, slow=outcome.kind is Kind.TIMEOUT)
         elif next_step is Step.DOUBT or (alone and outcome.kind in {Kind.NO_BATCHING, Kind.TOO_LARGE}):
-            self.doubted.append(batch)
+            self.waiting.doubted.append(batch)
         elif alone and too_long(outcome.kind):
             self.long(batch.items[0], outcome)
         elif alone:
             self.refuse(batch.items[0], outcome)
         elif next_step is Step.SHRINK:
             self.limits.refused(outcome, batch.items)
-            self.resize(batch)
+            self.waiting.resize(batch)
         elif outcome.kind is Kind.INPUT_TOO_LARGE:
             self.limits.window(outcome, batch.items)
-            self.resize(batch)
+            self.waiting.resize(batch)
         else:
-            self.halve(batch)
+            self.waiting.halve(batch)
 
-    def blame(self, batch: _Batch) -> None:
+    def blame(self, batch: Batch) -> None:
         """The endpoint works, so it is bad luck, the size of this batch, or one of its texts."""
         outcome, alone = batch.outcome, len(batch.items) == 1
         assert outcome is not None  # noqa: S101 - for the type checker: only failed batches are doubted
         late = outcome.kind is Kind.TIMEOUT
-        if outcome.retryable and batch.tries < _TRIES and (alone or not late):
-            self.repeat(batch)
+        if outcome.retryable and batch.tries < TRIES and (alone or not late):
+            self.waiting.repeat(batch)
         elif late and not alone:
             self.limits.fewer_tokens(padded(batch.items) // 2)
-            self.resize(batch)
+            self.waiting.resize(batch)
         elif not alone:
-            self.halve(batch)
+            self.waiting.halve(batch)
         elif outcome.retryable and not batch.alone:
-            self.last.append(batch)
+            self.waiting.last.append(batch)
         else:
             self.refuse(batch.items[0], outcome)
 
     # what follows
 
-    def repeat(self, batch: _Batch) -> None:
-        self.retries += 1
-        self.again.appendleft(batch)
-
-    def halve(self, batch: _Batch) -> None:
-        """Send a batch in halves; they are not given as many chances as it was."""
-        assert batch.outcome is not None  # noqa: S101 - for the type checker
-        parts = halves(batch.items)
-        split = _Split(batch.outcome.kind, len(parts[1]))
-        tries = min(batch.tries, _TRIES - 1)
-        self.again.extendleft(_Batch(items, tries=tries, split=split) for items in reversed(parts))
-        self.retries += 1
-
-    def sound(self, batch: _Batch) -> None:
-        """A batch went through. Where it and its other half did and both together did not, the size was at fault."""
-        split = batch.split
-        if split is None:
-            return
-        split.open -= 1
-        if split.open or not split.sound or split.kind in _TEXTS:
-            return
-        self.glitches += split.kind in _GLITCHES
-        if split.kind not in _GLITCHES or self.glitches >= _GLITCHES_ENOUGH:
-            self.limits.fewer(split.count)
-            self.repack()
-
-    def resize(self, batch: _Batch) -> None:
-        """Send a batch in parts that keep the ceilings, or in halves where it kept them already."""
-        parts = pack(batch.items, self.limits.ceilings)
-        if len(parts) == 1:
-            parts = halves(batch.items)
-        self.again.extendleft(_Batch(items) for items in reversed(parts))
-        self.retries += 1
-        self.repack()
-
-    def repack(self) -> None:
-        """Fresh batches keep the ceilings as they are now."""
-        items = [one for batch in self.ready for one in batch.items]
-        self.ready = deque(_Batch(some) for some in interleave(pack(items, self.limits.ceilings)))
-
     def long(self, one: Item, outcome: Outcome) -> None:
         """One text alone is longer than the endpoint takes."""
         self.limits.window(outcome, [one])
-        self.repack()
+        self.waiting.repack()
         keep = shorter(one, outcome)
         if self.options.cut and one.text[:keep].strip():
             one.shorten(keep)
-            self.repeat(_Batch([one]))
+            self.waiting.repeat(Batch([one]))
             return
         self.ledger.refuse(one, Reason(TOO_LONG, said(outcome), stated_tokens(outcome.server_message)))
         self.patience.progressed(self.clock.now())
@@ -411,24 +314,20 @@ class Run:
             texts = f"{self.ledger.errors} texts failed, and {self.options.allowed} may"
             self.end(TOO_MANY, f"{texts}; the last one: {self.ledger.last}")
 
-    def slow(self) -> None:
-        """Fewer requests at a time."""
-        if self.clock.now() >= self.patience.until:
-            self.slowed = self.senders.halve() or self.slowed
-
-    def hold(self, outcome: Outcome, sent: float) -> bool:
-        """Wait before anything else is sent, or give up. Whether this failure was news."""
+    def hold(self, outcome: Outcome, sent: float, *, slow: bool = False) -> None:
+        """Wait before anything else is sent, or give up. ``slow``: send fewer at a time from now on."""
         now = self.clock.now()
         news = self.patience.failed(now, sent, outcome.retry_after)
-        self.senders.reset()
+        self.senders.disturbed(now)
+        if slow and news:
+            self.slowed = self.senders.halve(now) or self.slowed
         if self.patience.spent(now):
             self.end(outcome.kind.value, f"no success for {now - self.patience.since:.0f} s: {said(outcome)}")
-            return news
+            return
         wait = self.patience.until - now
         told = "the server asks to wait" if outcome.retry_after is not None else "waiting"
         self.board.why = f"{MEANINGS[outcome.kind].sentence}: {told} {wait:.0f} s" if wait >= 1 else self.board.why
         self.show(force=True)
-        return news
 
     def end(self, reason: str = "", detail: str = "") -> None:
         """Nothing new is begun. Running requests get a moment, unless another model answers them."""
@@ -443,6 +342,6 @@ class Run:
             settled=self.ledger.settled,
             failed=self.ledger.failed,
             in_flight=len(self.running),
-            retries=self.retries,
+            retries=self.waiting.retries,
             force=force,
         )
