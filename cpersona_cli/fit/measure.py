@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -54,6 +55,8 @@ def measure(
     ``time.monotonic``. Raises ``StoreError`` when the store cannot be counted; never because of the endpoint.
     """
     clock = clock or Clock()
+    stored = _Stored(store=store, sample=sample or SAMPLE, deep=deep, deadline=deadline)
+    stored.begin()
     live: Live | None = None
     measured: Measured | None = None
     if endpoint is not None:
@@ -62,18 +65,19 @@ def measure(
             answer(endpoint, seconds=seconds, factory=factory, clock=clock, label=label, wait=wait, stated=stated)
         )
     dim = None if live is None else live.dim
-    census = store.census(deep=deep, live_width=dim, deadline=deadline)
+    stored.end(dim)
     allowed = texts_allowed and sample > 0
     work = _Work(
         store=store,
-        census=census,
+        census=stored.census,
         live=live,
         lines=Thresholds() if measured is None else measured.thresholds,
         deadline=deadline,
         clock=clock,
         texts=allowed and dim is not None,
+        rows=stored.rows,
+        unmeasured=stored.unmeasured,
     )
-    work.read(sample or SAMPLE)
     if work.texts and endpoint is not None:
         timeout = min(endpoint.timeout, max(0.1, deadline - clock.now()))
         run(work.with_calls(Caller(endpoint=endpoint, factory=factory, deadline=timeout, clock=clock)))
@@ -81,6 +85,57 @@ def measure(
         run(work.without_calls())
     why = "" if work.texts else NOT_ALLOWED if not texts_allowed else NOT_ASKED
     return work.fit(why, measured)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Stored:
+    """The stored side, read in a thread of its own while the endpoint is asked."""
+
+    store: Store
+    sample: int
+    deep: bool
+    deadline: float
+    census: Census = field(init=False)
+    rows: list[Row] = field(default_factory=list)
+    unmeasured: list[str] = field(default_factory=list)
+    _error: BaseException | None = None
+    _thread: threading.Thread = field(init=False)
+
+    def begin(self) -> None:
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        try:
+            self.census = self.store.census(deep=self.deep, deadline=self.deadline)
+            self._choose()
+        except BaseException as error:  # noqa: BLE001 - it belongs to the one who waits
+            self._error = error
+
+    def _choose(self) -> None:
+        """The rows to look at: a sample of all, and the newest of each table."""
+        try:
+            chosen = list(self.store.sample(self.sample, deadline=self.deadline))
+        except StoreError as error:
+            self.unmeasured.append(f"stored texts could not be read: {error}")
+            return
+        try:
+            for kind, table in TABLES.items():
+                last = max((group.last for group in self.census.of(table)), default=0)
+                chosen += self.store.near(kind, last, _NEWEST, deadline=self.deadline) if last else ()
+        except StoreError as error:
+            self.unmeasured.append(f"the newest rows could not be read: {error}")
+        rows = {(row.kind, row.id): row for row in chosen}
+        self.rows = [rows[key] for key in sorted(rows)]
+
+    def end(self, dim: int | None) -> None:
+        """Wait for the thread. A quarter of the live width can only be told now that the width is known."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        widths = self.census.widths(*TABLES.values())
+        if dim is not None and any(width * 4 == dim for width in widths) and next(iter(widths)) != dim:
+            self.census = self.store.census(deep=self.deep, live_width=dim, deadline=self.deadline)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,22 +158,6 @@ class _Work:
     @property
     def dim(self) -> int | None:
         return None if self.live is None else self.live.dim
-
-    def read(self, count: int) -> None:
-        """The rows to look at: a sample of all, and the newest of each table."""
-        try:
-            chosen = list(self.store.sample(count, deadline=self.deadline))
-        except StoreError as error:
-            self.unmeasured.append(f"stored texts could not be read: {error}")
-            return
-        try:
-            for kind, table in TABLES.items():
-                last = max((group.last for group in self.census.of(table)), default=0)
-                chosen += self.store.near(kind, last, _NEWEST, deadline=self.deadline) if last else ()
-        except StoreError as error:
-            self.unmeasured.append(f"the newest rows could not be read: {error}")
-        rows = {(row.kind, row.id): row for row in chosen}
-        self.rows = [rows[key] for key in sorted(rows)]
 
     async def with_calls(self, caller: Caller) -> None:
         """Embed the sampled texts again, and more of them where the writers of a table changed."""
