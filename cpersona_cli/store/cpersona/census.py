@@ -29,8 +29,10 @@ def take(
     deep: bool,
     live_width: int | None,
     deadline: float,
-) -> Census:
+) -> tuple[Census, Sequence[Counted]]:
     """Count everything behind ``connection`` until ``deadline`` of ``time.monotonic``; ``path`` is as it was given.
+
+    The second result is what the groups were made of.
 
     What took longer is named ``unmeasured``: a table's name, ``labels of`` it, ``blank``, ``contents`` or
     ``indexes``. Raises ``sqlite3.Error``.
@@ -62,7 +64,7 @@ def take(
     files = measure("indexes", lambda: indexes(connection, features, path))
     calibration, _ = read_calibration(sibling(path, ".calibration.json"))
     width, when = ((calibration or {}).get(name) for name in ("embedding_dim", "calibrated_at"))
-    return Census(
+    census = Census(
         path=path,
         schema=features.schema,
         groups=tuple(group for found in counted for group in listed(found)),
@@ -74,6 +76,7 @@ def take(
         unmeasured=tuple(unmeasured),
         seconds=time.monotonic() - started,
     )
+    return census, counted
 
 
 def listed(counted: Counted) -> Sequence[Group]:

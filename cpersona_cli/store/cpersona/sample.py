@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from cpersona_cli.store.cpersona.census import form_of
-from cpersona_cli.store.cpersona.counting import Sort, Tally, tallies
+from cpersona_cli.store.cpersona.counting import Counted, Sort, Tally, tallies
 from cpersona_cli.store.cpersona.features import Features, Table, blank
 from cpersona_cli.store.cpersona.picking import Stratum, divide, thin
 from cpersona_cli.store.model import Form, Kind, Row
@@ -58,25 +58,28 @@ def sample(
     deadline: float,
     kinds: Sequence[Kind] = tuple(Kind),
     vectors: bool = True,
+    counted: Iterable[Counted] = (),
 ) -> list[Row]:
     """At most ``count`` rows with a text, in order of kind and id, until ``deadline`` of ``time.monotonic``.
 
     Each width and label of a kind comes with its first and its last row, as far as ``count`` allows, each agent with
     one; the others are divided by numbers. Where there is no time to count, rows are taken from everywhere alike.
-    Without ``vectors`` also those that have none. Raises ``sqlite3.Error``.
+    Without ``vectors`` also those that have none. What was ``counted`` of the same rows is not counted again. Raises
+    ``sqlite3.Error``.
     """
+    known = {count.table.name: count for count in counted}
     groups: list[Stratum] = []
     for table in features.tables:
         if table.kind in kinds:
-            groups += _groups(connection, features, table, deadline, vectors=vectors)
-    stop_at(connection, deadline)
-    found: list[Row] = []
+            found = known.get(table.name) or _counted(connection, features, table, deadline)
+            groups += [_everything(connection, table)] if found is None else _groups(found, vectors=vectors)
+    rows: list[Row] = []
     for group, share in zip(groups, divide(count, [group.rows for group in groups], 2), strict=True):
         where = usable(group.table) if vectors else f"NOT {blank(group.table.text)}"
         places = sorted(_chosen(connection, group, share, where))
         for place in places:
-            found += rows_of(connection, group.table, f"{group.table.key} = ?", (place,))
-    return sorted(found, key=lambda row: (row.kind != Kind.MEMORY, row.id))
+            rows += rows_of(connection, group.table, f"{group.table.key} = ?", (place,))
+    return sorted(rows, key=lambda row: (row.kind != Kind.MEMORY, row.id))
 
 
 def longest(connection: sqlite3.Connection, table: Table, count: int) -> list[Row]:
@@ -96,25 +99,34 @@ def near(connection: sqlite3.Connection, table: Table, identifier: int, count: i
     return sorted(nearest, key=lambda row: row.id)
 
 
-def _groups(
-    connection: sqlite3.Connection, features: Features, table: Table, deadline: float, *, vectors: bool
-) -> list[Stratum]:
-    """The rows of a table by width and label; all together where there is no time to tell them apart."""
+def _counted(connection: sqlite3.Connection, features: Features, table: Table, deadline: float) -> Counted | None:
+    """The tallies of a table, None where there is no time for them."""
     now = time.monotonic()
     stop_at(connection, now + (deadline - now) * _COUNTING)
     try:
-        counted = tallies(connection, table, features.page_size)
+        return tallies(connection, table, features.page_size)
     except sqlite3.OperationalError as error:
         if code_of(error) != sqlite3.SQLITE_INTERRUPT:
             raise
+        return None
+    finally:
         stop_at(connection, deadline)
-        (last,) = connection.execute(f"SELECT max(rowid) FROM {table.name}").fetchone()  # noqa: S608 - our own names
-        return [Stratum(table=table, sort=None, tallies=[Tally("", _ANY, last, 1, last)])]
+
+
+def _groups(counted: Counted, *, vectors: bool) -> list[Stratum]:
+    """The rows of a table by width and label."""
     groups: dict[Sort, list[Tally]] = {}
     for tally in counted.tallies:
-        if not vectors or form_of(table, tally.sort)[0] is Form.VECTOR:
+        if not vectors or form_of(counted.table, tally.sort)[0] is Form.VECTOR:
             groups.setdefault(tally.sort, []).append(tally)
     return [Stratum(table=counted.table, sort=sort, tallies=alike) for sort, alike in groups.items()]
+
+
+def _everything(connection: sqlite3.Connection, table: Table) -> Stratum:
+    """The rows of a table that was not counted."""
+    (last,) = connection.execute(f"SELECT max(rowid) FROM {table.name}").fetchone()  # noqa: S608 - our own names
+    last = last or 0
+    return Stratum(table=table, sort=None, tallies=[Tally("", _ANY, last, 1, last)])
 
 
 def _chosen(connection: sqlite3.Connection, group: Stratum, share: int, where: str) -> set[int]:

@@ -12,11 +12,21 @@ from typing import TypeVar
 from cpersona_cli.store import files
 from cpersona_cli.store.cpersona import census as counting
 from cpersona_cli.store.cpersona import sample as sampling
+from cpersona_cli.store.cpersona.counting import Counted
 from cpersona_cli.store.cpersona.features import Features, Table, detect
 from cpersona_cli.store.cpersona.picking import thin
 from cpersona_cli.store.gate import refusal
 from cpersona_cli.store.model import Census, Kind, Row, StoreError
-from cpersona_cli.store.opening import ChangedError, LockedError, Method, StaleLogError, UncopiedError, steady
+from cpersona_cli.store.opening import (
+    ChangedError,
+    LockedError,
+    Method,
+    StaleLogError,
+    Stamp,
+    UncopiedError,
+    stamp,
+    steady,
+)
 from cpersona_cli.store.reading import State
 from cpersona_cli.store.sql import code_of, stop_at
 from cpersona_cli.text import safe
@@ -47,6 +57,8 @@ class CPersonaStore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        # The file as it was at the last census, and what was counted then: a sample after it need not count again.
+        self._counted: tuple[Stamp | None, Sequence[Counted]] = (None, ())
 
     @property
     def path(self) -> Path:
@@ -58,7 +70,12 @@ class CPersonaStore:
 
     def census(self, *, deep: bool = False, live_width: int | None = None, deadline: float) -> Census:
         def look(connection: sqlite3.Connection, features: Features, _: Method) -> Census:
-            return counting.take(connection, features, self._path, deep=deep, live_width=live_width, deadline=deadline)
+            before = self._stamp()
+            found, counted = counting.take(
+                connection, features, self._path, deep=deep, live_width=live_width, deadline=deadline
+            )
+            self._counted = (before, counted)
+            return found
 
         return self._look(look, deadline)
 
@@ -80,9 +97,12 @@ class CPersonaStore:
         return self._look_at(kind, look, (), time.monotonic() + _PAGE_TIME)
 
     def sample(self, count: int, *, deadline: float) -> Sequence[Row]:
-        return self._look(
-            lambda connection, features, _: sampling.sample(connection, features, count, deadline=deadline), deadline
-        )
+        def look(connection: sqlite3.Connection, features: Features, _: Method) -> Sequence[Row]:
+            before, counted = self._counted
+            counted = counted if before is not None and self._stamp() == before else ()
+            return sampling.sample(connection, features, count, deadline=deadline, counted=counted)
+
+        return self._look(look, deadline)
 
     def texts(self, count: int, *, deadline: float) -> Sequence[Row]:
         """At most ``count`` memories with a text, also without a vector: half of them the longest, in order of id."""
@@ -107,6 +127,9 @@ class CPersonaStore:
             return _count(connection, table, after, upto)
 
         return self._look_at(kind, look, {}, deadline)
+
+    def _stamp(self) -> Stamp:
+        return stamp(files.real_path(self._path))
 
     def _look_at(
         self,

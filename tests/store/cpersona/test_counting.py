@@ -276,7 +276,7 @@ def test_time_that_is_up_is_told(empty: Path, monkeypatch: pytest.MonkeyPatch) -
     whole = CPersonaStore(empty)
     features = whole.features(deadline=time.monotonic() + 60)
     with contextlib.closing(sqlite3.connect(empty, isolation_level=None)) as connection:
-        found = take(connection, features, empty, deep=False, live_width=None, deadline=time.monotonic() - 1)
+        found, _ = take(connection, features, empty, deep=False, live_width=None, deadline=time.monotonic() - 1)
     assert set(found.unmeasured) >= {"memories", "blank", "contents"}
     assert found.of("memories") == []
     assert (found.contents.looked, found.contents.total) == (0, 0)

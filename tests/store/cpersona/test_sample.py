@@ -143,6 +143,19 @@ def test_a_table_there_is_no_time_to_count_is_sampled_too(empty: Path, monkeypat
     assert sample(empty, 12) == []
 
 
+def test_a_sample_after_a_census_counts_again_only_what_has_changed(
+    empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert(empty, "memories", [{"embedding": vector()} for _ in range(9)])
+    store = CPersonaStore(empty)
+    store.census(deadline=later())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cpersona_cli.store.cpersona.sample.tallies", lambda *_: pytest.fail("it was counted again"))
+        assert ids(store.sample(9, deadline=later())) == list(range(1, 10))
+    insert(empty, "memories", [{"embedding": vector(8)}])
+    assert ids(store.sample(99, deadline=later())) == list(range(1, 11))
+
+
 def test_few_of_many_rows_are_remembered(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cpersona_cli.store.cpersona.counting._REMEMBERED", 8)
     rows = [{"embedding": vector(4)} for _ in range(200)] + [{"embedding": vector(8)} for _ in range(100)]
