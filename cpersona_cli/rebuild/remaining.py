@@ -13,7 +13,7 @@ from cpersona_cli.rebuild.select import Selector
 from cpersona_cli.store.job import Refused, Staged, digest
 from cpersona_cli.store.model import Kind, Row, Store
 
-#: Rows read in one look at the database: a longer one would keep the server from folding its log back.
+#: Rows that are held against the staging file at a time.
 PAGE = 500
 
 #: Rows that are rather passed over than the database opened anew, and an id past every other.
@@ -70,20 +70,10 @@ class Tally:
 
 
 def pages(store: Store, kind: Kind, *, vectors: bool) -> Iterator[list[Row]]:
-    """Every row of a kind in order of id, ``PAGE`` at a time, each page from a look of its own."""
-    last = 0
-    while True:
-        rows = store.rows(kind, after=last, vectors=vectors)
-        try:
-            page = list(islice(rows, PAGE))
-        finally:
-            close = getattr(rows, "close", None)
-            if close is not None:
-                close()
-        if not page:
-            return
+    """Every row of a kind in order of id, ``PAGE`` at a time; the store reads them in short looks of its own."""
+    rows = iter(store.rows(kind, vectors=vectors))
+    while page := list(islice(rows, PAGE)):
         yield page
-        last = page[-1].id
 
 
 def walk(store: Store, known: Known, select: Selector, found: Tally, *, again: bool = False) -> Iterator[Row]:
