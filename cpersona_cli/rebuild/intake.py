@@ -51,12 +51,13 @@ class Intake:
     refused: list[Refused] = field(default_factory=list)
     _refusals: dict[bytes, Reason] = field(default_factory=dict)
     _iterator: Iterator[Row] = field(init=False)
-    _size: int = FIRST_WINDOW
+    _size: int = field(init=False)
     _rows: int = 0
     _characters: int = 0
 
     def __post_init__(self) -> None:
         self._iterator = iter(self.rows)
+        self._size = FIRST_WINDOW
 
     @property
     def full(self) -> bool:

@@ -27,14 +27,14 @@ class Sink(Protocol):
         """Keep these for good, in one commit. What is known of the same rows is replaced."""
 
     def discard(self, rows: Sequence[tuple[Kind, int]]) -> None:
-        """Forget the vectors of these rows, in one commit: they may be another model's."""
+        """Forget the vectors of these rows' texts, in one commit: they may be another model's."""
 
 
 @dataclass(slots=True)
 class Ledger:
     """Rows by what became of them. ``errors`` counts distinct texts; ``last`` says why the last one failed.
 
-    ``unproven`` are the rows staged since the model was last proven to be the same.
+    ``unproven`` are the texts whose vectors came since the model was last proven to be the same, and their rows.
     """
 
     sink: Sink
@@ -47,7 +47,7 @@ class Ledger:
     errors: int = 0
     cut: int = 0
     last: str = ""
-    unproven: list[tuple[Kind, int]] = field(default_factory=list)
+    unproven: dict[bytes, list[tuple[Kind, int]]] = field(default_factory=dict)
     _refused: list[Refused] = field(default_factory=list)
 
     @property
@@ -66,6 +66,7 @@ class Ledger:
             blob = pack(self.mode, vector)
             staged.extend(Staged(kind, identifier, one.digest, blob) for kind, identifier in one.rows)
             self.cut += len(one.rows) if one.cut else 0
+            self.unproven[one.digest] = list(one.rows)
             self.intake.settle(one)
         self._write(staged)
 
@@ -86,25 +87,29 @@ class Ledger:
             self._write([])
 
     def prove(self, count: int) -> None:
-        """The first ``count`` unproven rows are of the same model."""
-        del self.unproven[:count]
+        """The first ``count`` unproven texts have vectors of the same model."""
+        for key in list(self.unproven)[:count]:
+            del self.unproven[key]
 
     def take_back(self) -> None:
-        """The rows since the last proof may be of another model: they are to do again."""
-        rows = list(dict.fromkeys(self.unproven))
-        self.unproven = []
+        """What came since the last proof may be another model's: it is to do again."""
+        rows = [row for some in self.unproven.values() for row in some]
+        self.unproven = {}
         if rows:
             self.sink.discard(rows)
             self.done -= len(rows)
 
     def _write(self, staged: list[Staged]) -> None:
         refused = [*self._refused, *self.intake.refused]
+        for row in self.intake.staged:
+            if row.digest in self.unproven:
+                self.unproven[row.digest].append((row.kind, row.id))
         staged = [*staged, *self.intake.staged]
         self.sink.add(staged, refused)
         self._refused, self.intake.staged, self.intake.refused = [], [], []
-        self.unproven.extend((row.kind, row.id) for row in staged)
         self.done += len(staged)
-        for row in refused:
-            self.nothing += row.reason == BLANK
-            self.unchanged += row.reason == TOO_LONG
-            self.failed += row.reason not in {BLANK, TOO_LONG}
+        reasons = [row.reason for row in refused]
+        nothing, unchanged = reasons.count(BLANK), reasons.count(TOO_LONG)
+        self.nothing += nothing
+        self.unchanged += unchanged
+        self.failed += len(reasons) - nothing - unchanged
