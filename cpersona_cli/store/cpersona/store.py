@@ -66,7 +66,7 @@ class CPersonaStore:
 
     def features(self, *, deadline: float) -> Features:
         """What tables and columns it has. Raises ``StoreError``, as everything here."""
-        return self._look(lambda _, features, __: features, deadline)
+        return self.look(lambda _, features, __: features, deadline)
 
     def census(self, *, deep: bool = False, live_width: int | None = None, deadline: float) -> Census:
         def look(connection: sqlite3.Connection, features: Features, _: Method) -> Census:
@@ -77,7 +77,7 @@ class CPersonaStore:
             self._counted = (before, counted)
             return found
 
-        return self._look(look, deadline)
+        return self.look(look, deadline)
 
     def rows(self, kind: Kind, *, after: int = 0, vectors: bool = False) -> Iterator[Row]:
         """Every row with an id above ``after``, in order of id, in constant memory.
@@ -102,7 +102,7 @@ class CPersonaStore:
             counted = counted if before is not None and self._stamp() == before else ()
             return sampling.sample(connection, features, count, deadline=deadline, counted=counted)
 
-        return self._look(look, deadline)
+        return self.look(look, deadline)
 
     def texts(self, count: int, *, deadline: float) -> Sequence[Row]:
         """At most ``count`` memories with a text, also without a vector: half of them the longest, in order of id."""
@@ -144,10 +144,10 @@ class CPersonaStore:
             table = features.of(kind)
             return none if table is None else look(connection, features, table, method)
 
-        return self._look(with_table, deadline)
+        return self.look(with_table, deadline)
 
-    def _look(self, look: Callable[[sqlite3.Connection, Features, Method], T], deadline: float) -> T:
-        """What ``look`` makes of a connection that reads until ``deadline``."""
+    def look(self, look: Callable[[sqlite3.Connection, Features, Method], T], deadline: float) -> T:
+        """What ``look`` makes of a connection that reads until ``deadline``; it may be called more than once."""
         self._refuse()
 
         def with_features(connection: sqlite3.Connection, method: Method) -> T:

@@ -43,32 +43,38 @@ def back_up(staging: Staging, tell: Tell | None = None) -> Backup:
     path = backup_path(staging.database)
     if made_by(staging):
         return Backup(path, path.stat().st_size, made=False)
+    made = copied(staging.database, path, tell)
+    staging.keep(_KEPT, stamp(path))
+    return made
+
+
+def copied(database: Path, path: Path, tell: Tell | None = None) -> Backup:
+    """Copy ``database`` to ``path``, as ``back_up`` does. Raises ``StoreError``."""
     new = sibling(path, ".new")
     with told(new):
         try:
             remove(new)
             make_private(new)
-            with Main(staging.database) as main:
+            with Main(database) as main:
                 counts = _copy(main, new, tell)
-            _read_back(new, counts, staging.database)
+            _read_back(new, counts, database)
             publish(new, path)
         except BaseException:
             remove(new)
             raise
-        size = path.stat().st_size
-    staging.keep(_KEPT, _stamp(path))
-    return Backup(path, size, made=True)
+        return Backup(path, path.stat().st_size, made=True)
 
 
 def made_by(staging: Staging) -> bool:
     """Whether the backup beside the database is the job's own, as it was made."""
     try:
-        return bool(staging.kept(_KEPT) == _stamp(backup_path(staging.database)))
+        return bool(staging.kept(_KEPT) == stamp(backup_path(staging.database)))
     except OSError:
         return False
 
 
-def _stamp(path: Path) -> list[int]:
+def stamp(path: Path) -> list[int]:
+    """What tells a backup from any later one at the same place. Raises ``OSError``."""
     status = path.stat()
     return [status.st_size, status.st_mtime_ns]
 
@@ -104,7 +110,7 @@ def _read_back(new: Path, counts: dict[str, int], database: Path) -> None:
         # Later SQLites compare text indexes as well; one that lags behind is no damage.
         if any(message != "ok" and "FTS5 table" not in message for message in messages):
             raise StoreError(
-                f"{database} is damaged ({messages[0]}): restore it from a backup of your own before re-embedding it"
+                f"{database} is damaged ({messages[0]}): restore it from a backup of your own first"
             )
         if _counts(copy) != counts:
             raise StoreError(f"the backup of {database} does not hold all of its rows: nothing was begun")

@@ -86,11 +86,22 @@ def drop(
             connection.execute(f"DELETE FROM record_block_vectors {where}")  # noqa: S608
         blocks = connection.execute(f"DELETE FROM record_blocks {others}", labels).rowcount  # noqa: S608
         if blocks:
-            connection.execute(
-                "INSERT INTO pending_memory_tasks(task_type, agent_id, payload) SELECT 'backfill_blocks', '', '{}'"
-                " WHERE NOT EXISTS (SELECT 1 FROM pending_memory_tasks WHERE task_type = 'backfill_blocks')"
-            )
+            queue_blocks(connection, shape)
     return Dropped(blocks, nodes)
+
+
+def queue_blocks(connection: sqlite3.Connection, shape: Shape) -> bool:
+    """Ask the server to build the blocks that are missing, unless it was asked already; whether it has any.
+
+    To be called within the transaction.
+    """
+    if "record_blocks" not in shape.tables:
+        return False
+    connection.execute(
+        "INSERT INTO pending_memory_tasks(task_type, agent_id, payload) SELECT 'backfill_blocks', '', '{}'"
+        " WHERE NOT EXISTS (SELECT 1 FROM pending_memory_tasks WHERE task_type = 'backfill_blocks')"
+    )
+    return True
 
 
 def _queue_nodes(connection: sqlite3.Connection, where: str, labels: tuple[str, ...]) -> None:
