@@ -555,3 +555,140 @@ def test_compare_only(reembed: Reembed, db: Path, register: Register) -> None:
 def test_status_of_nothing(reembed: Reembed, db: Path) -> None:
     run = reembed("status", "--db", str(db))
     assert (run.code, run.last) == (0, "PASS   no re-embedding of this database is on record")
+
+
+# --- afterwards
+
+
+def test_the_edit_for_an_endpoint_in_mode_api(reembed: Reembed, register: Register, db: Path, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("sk-0123456789abcdef\n")
+    with serving(width=WIDTH, key="sk-0123456789abcdef") as server:
+        register(CPERSONA_DB_PATH=str(db), CPERSONA_EMBEDDING_MODE="none")
+        words = ["--url", server.url("/v1/embeddings"), "--model", "m-1", "--api-key-file", str(key), "--sample", "0"]
+        run = reembed(*words, "--yes", "--json")
+    assert run.code == 0
+    step = run.json["next_steps"][0]
+    assert '"CPERSONA_EMBEDDING_MODE": "api"' in step["edit"]
+    assert '"CPERSONA_EMBEDDING_MODEL": "m-1"' in step["edit"]
+    assert step["sentence"].endswith("; CPERSONA_EMBEDDING_API_KEY goes there too")
+    assert "sk-0123456789abcdef" not in run.out
+    assert {label for _, label in vectors(db).values()} == {"m-1"}
+
+
+def test_another_client_with_another_endpoint_is_named(reembed: Reembed, register: Register, db: Path) -> None:
+    with serving(width=WIDTH) as server:
+        for file, url in ((".claude.json", server.url()), (".cursor/mcp.json", "http://127.0.0.1:9/embed")):
+            register(file, CPERSONA_DB_PATH=str(db), CPERSONA_EMBEDDING_MODE="http", CPERSONA_EMBEDDING_URL=url)
+        plan = reembed("--client", "claude-code", "--dry-run")
+        assert "Cursor (user) opens this database too, and calls another endpoint" in plan.out
+        run = reembed("--client", "claude-code", "--yes", "--json", "--sample", "0")
+    assert run.code == 0
+    assert run.json["next_steps"][0]["sentence"].startswith("Cursor (user): in ")
+
+
+def test_a_second_rebuild_says_what_it_gives_up(reembed: Reembed, db: Path) -> None:
+    with serving(width=WIDTH) as server:
+        assert reembed(*about(db, server, "--yes")).code == 0
+        plan = reembed(*about(db, server, "--dry-run", "--json")).json["plan"]
+    said = " ".join(plan["warnings"])
+    assert "an earlier rebuild with this model is on record" in said
+    assert "are given up at the switch" in said
+
+
+def test_what_changed_since_is_left_alone_by_undo(reembed: Reembed, db: Path) -> None:
+    oracle = Oracle(db, WIDTH)
+    with serving(width=WIDTH) as server:
+        assert reembed(*about(db, server, "--yes")).code == 0
+    vector = blob("another text", WIDTH).hex()
+    run_sql(
+        db,
+        f"UPDATE memories SET content = 'another text', embedding = x'{vector}' WHERE id = 3",
+        "DELETE FROM memories WHERE id = 4",
+        "INSERT INTO memories(agent_id, content, timestamp, embedding)"
+        f" VALUES ('atlas', 'newer', '2025-05-01', x'{vector}')",
+    )
+    run = reembed("undo", "--db", str(db), "--yes")
+    assert (run.code, run.last) == (1, "FAIL   19 rows as they were before, 2 left as they are")
+    for words in ("1 row that changed since", "1 row that came since", "1 row that are no more", "--only foreign"):
+        assert words in run.out
+    held = vectors(db)
+    assert all(held[row] == old for row, old in oracle.old.items() if row in held and row != ("mem", 3))
+    again = reembed("undo", "--db", str(db), "--yes", "--json").json["job"]["undone"]
+    assert (again["restored"], again["already"]) == (0, 19)
+
+
+def test_undo_asks_for_the_database_too(reembed: Reembed, db: Path) -> None:
+    with serving(width=WIDTH) as server:
+        assert reembed(*about(db, server, "--yes")).code == 0
+    with Other(db, "SELECT count(*) FROM memories") as other:
+        run = reembed("undo", "--db", str(db), "--yes", "--json")
+        assert run.code == 3
+        assert f"process {other.process.pid}" in run.json["error"]
+
+
+def test_finish_without_anything_to_finish(reembed: Reembed, db: Path) -> None:
+    with serving(width=WIDTH) as server:
+        assert reembed("finish", "--db", str(db), "--url", server.url()).code == 3
+        assert reembed(*about(db, server, "--yes", "--live")).code == 0
+        run = reembed("finish", "--db", str(db), "--url", server.url(), "--json")
+        assert (run.code, run.json["planned"], run.json["done"]) == (0, 0, 0)
+    assert reembed("finish", "--db", str(db), "--url", server.url(), "--json").code == 3
+
+
+def test_a_run_that_was_killed_before_its_last_word(
+    reembed: Reembed, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(width=WIDTH) as server:
+        with monkeypatch.context() as patch:
+            patch.setattr("cpersona_cli.commands.rebuilding.told", lambda _path: None)
+            assert reembed(*about(db, server, "--yes")).code == 0
+        server.requests.clear()
+        run = reembed(*about(db, server, "--yes"))
+        assert server.requests == []
+    assert (run.code, run.last) == (0, "PASS   21 of 21 re-embedded")
+    assert "by the earlier run, which ended before it could say so" in run.out
+
+
+def test_what_keeps_a_run_from_going_on_leaves_what_was_kept(
+    reembed: Reembed, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R14: a full disk ends it, and the next run goes on."""
+    oracle = Oracle(db, WIDTH)
+    from cpersona_cli.store.model import StoreError  # noqa: PLC0415
+    from cpersona_cli.store.writing.staging import Staging  # noqa: PLC0415
+
+    real, kept = Staging.add, []
+
+    def full(self: Staging, *args: Any) -> None:
+        kept.append(True)
+        if len(kept) > 3:
+            raise StoreError("the disk is full: make room, then run the same command again")
+        real(self, *args)
+
+    with serving(width=WIDTH) as server:
+        with monkeypatch.context() as patch:
+            patch.setattr(Staging, "add", full)
+            run = reembed(*about(db, server, "--yes", "--json", "--batch-size", "4", "--concurrency", "1"))
+        assert (run.code, run.json["unsettled"]) == (
+            1, ["the disk is full: make room, then run the same command again"],
+        )  # fmt: skip
+        assert oracle.state() == "old"
+        run = reembed(*about(db, server, "--yes", "--json"))
+    assert (run.code, oracle.state()) == (0, "new")
+    assert run.json["done_by_earlier_runs"] > 0
+
+
+def test_a_bug_of_ours_hides_nothing(reembed: Reembed, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    oracle = Oracle(db, WIDTH)
+
+    def broken(*_args: object, **_fields: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("cpersona_cli.rebuild.job.cut_over", broken)
+    with serving(width=WIDTH) as server:
+        run = reembed(*about(db, server, "--yes", "--json"))
+    assert (run.code, oracle.state()) == (1, "old")
+    (sentence,) = run.json["unsettled"]
+    assert "ZeroDivisionError" in sentence
+    assert "The database is all old or all new." in sentence
