@@ -32,11 +32,15 @@ _SEARCH = frozenset({"network.remote-route"})
 IDS = _DATABASE | _ENDPOINT | _SEARCH
 
 
-def gate(place: Workplace, *, named: bool) -> tuple[Sequence[Check], Sequence[Finding]]:
-    """The checks made, and what was found. ``named``: the endpoint was named on the command line."""
+def gate(place: Workplace, *, named: bool, uncalled: str = "") -> tuple[Sequence[Check], Sequence[Finding]]:
+    """The checks made, and what was found.
+
+    ``named``: the endpoint was named on the command line; ``uncalled``: why none will be called at all.
+    """
+    why = uncalled or ("the endpoint was named (--url)" if named else "")
 
     def skip(trap: Trap) -> str:
-        return "the endpoint was named (--url)" if named and trap.id in _ENDPOINT else ""
+        return why if trap.id in _ENDPOINT or (uncalled and trap.id in _SEARCH) else ""
 
     checks = run([trap for trap in ALL if trap.id in IDS], place.facts, skip=skip)
     return checks, [finding for check in checks for finding in check.findings if finding.severity is not Severity.HINT]

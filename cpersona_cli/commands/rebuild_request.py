@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Protocol
 
 from cpersona_cli.commands.chosen import Chosen
 from cpersona_cli.commands.chosen import check as check_chosen
@@ -81,7 +82,17 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def pointing(request: Request) -> list[str]:
+class Pointing(Protocol):
+    """A request that says which database and endpoint are meant."""
+
+    @property
+    def selection(self) -> Selection: ...
+
+    @property
+    def chosen(self) -> Chosen: ...
+
+
+def pointing(request: Pointing) -> list[str]:
     """The options that say which database and endpoint are meant, as they may be shown."""
     selection, chosen = request.selection, request.chosen
     words = [f"--client {shlex.quote(name)}" for name in selection.clients]
