@@ -37,17 +37,23 @@ def clean(text: str, altered: Counter[str]) -> str:
     text at the first), line ends become LF, white space around the text goes. Base64 (a ``data:`` address, a run of
     ``BLOB`` characters of all kinds, fifteen full lines as mail wraps them) gives way to a mark with its length.
     """
+    text = mended(text, altered)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if len(text) > BLOB // 4:
+        text = _without_blobs(text, altered)
+    return text.strip()
+
+
+def mended(text: str, altered: Counter[str]) -> str:
+    """``text`` with only those characters changed that no database keeps: half ones and NULs, as ``clean`` does."""
     if not text.isascii():
         text, count = _HALF.subn("\ufffd", text)
         _add(altered, HALVES, count)
     if "\x00" in text:
         _add(altered, NULS, text.count("\x00"))
         text = text.replace("\x00", "")
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if len(text) > BLOB // 4:
-        text = _without_blobs(text, altered)
-    return text.strip()
+    return text
 
 
 def _add(counts: Counter[str], key: str, count: int) -> None:
