@@ -195,7 +195,8 @@ class Run:
             self.patience.succeeded(self.clock.now(), self.asked_at)
             self.ledger.prove(self.asked_rows)
             for batch in asked:
-                self.blame(batch)
+                if not self.over:
+                    self.blame(batch)
             return
         self.waiting.doubted[:0] = asked
         throttled = outcome.kind is Kind.THROTTLED
