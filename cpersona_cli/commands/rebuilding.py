@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +82,10 @@ class Run:
     request: Request
     machine: Machine
     teller: Teller
+    talk: Talk = field(init=False)
 
-    @property
-    def talk(self) -> Talk:
-        """What is asked of the user."""
-        return Talk(self.teller, str(self.machine.home), self.request.yes)
+    def __post_init__(self) -> None:
+        self.talk = Talk(self.teller, str(self.machine.home), self.request.yes)
 
     def report(self) -> Report:
         """All of it."""

@@ -22,6 +22,7 @@ class Talk:
     teller: Teller
     home: str
     yes: bool
+    _waited_for: tuple[str, ...] = ()
 
     def ask(self, question: str) -> bool | None:
         """Whether the answer is a typed yes; None where nobody is there to ask."""
@@ -74,8 +75,10 @@ class Talk:
         """Whether somebody is there who can end what has the database open."""
         if asking() is None:
             return False
-        why = f"quit what has the database open: {', '.join(names)}; the switch follows by itself"
-        self.teller.tell(Progress(phase="waiting", done=0, total=0, why=why))
+        if names != self._waited_for:
+            self._waited_for = names
+            self.teller.note(f"the database is open in {', '.join(names)}; quit that, and the switch follows by itself")
+        self.teller.tell(Progress(phase="waiting until nobody has the database open", done=0, total=0))
         return True
 
     def stopping(self) -> None:

@@ -87,8 +87,13 @@ def test_waiting_needs_somebody_to_wait_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert not talk(monkeypatch, None).wait(("process 12 (python)",))
-    assert talk(monkeypatch, Somebody("")).wait(("process 12 (python)",))
-    assert "quit what has the database open: process 12 (python)" in capsys.readouterr().err
+    waiting = talk(monkeypatch, Somebody(""))
+    for names in (("process 12 (python)",), ("process 12 (python)",), ("process 13 (python)",)):
+        assert waiting.wait(names)
+    said = capsys.readouterr().err
+    assert said.count("the database is open in process 12 (python); quit that, and the switch follows by itself\n") == 1
+    assert said.count("the database is open in process 13 (python); ") == 1
+    assert said.count("waiting until nobody has the database open") == 3
 
 
 def test_a_signal_is_told_with_the_next_word(
