@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from cpersona_cli.commands import aftermath, jobs
+from cpersona_cli.commands.beforehand import begun, former, warnings
 from cpersona_cli.commands.chosen import named
 from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.commands.gate import gate
@@ -19,17 +19,15 @@ from cpersona_cli.commands.talk import Talk
 from cpersona_cli.commands.workplace import Workplace, asking, find
 from cpersona_cli.embedding.counting import counts_tokens
 from cpersona_cli.embedding.loop import run as in_loop
-from cpersona_cli.embedding.model import Endpoint, Mode
+from cpersona_cli.embedding.model import Endpoint
 from cpersona_cli.fit.measure import measure
 from cpersona_cli.install.machine import Machine, this_machine
-from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.rebuild.finish import finish
 from cpersona_cli.rebuild.job import Job, settle, told, users
 from cpersona_cli.rebuild.judge import QUERIES, ROWS, Item, judged
 from cpersona_cli.rebuild.judgement import Verdict
 from cpersona_cli.rebuild.model import Only, Plan, Progress
 from cpersona_cli.rebuild.plan import circumstances, make_plan, timed
-from cpersona_cli.rebuild.remaining import tally
 from cpersona_cli.rebuild.select import Range, Selector, foreign_ranges, selector
 from cpersona_cli.rebuild.target import Identified, identified
 from cpersona_cli.rebuild.work import Ended, Why, Work
@@ -41,11 +39,9 @@ from cpersona_cli.report.model import Report
 from cpersona_cli.report.progress import Form, Teller, telling
 from cpersona_cli.report.reembed_json import document
 from cpersona_cli.store.cpersona.store import CPersonaStore
-from cpersona_cli.store.job import JobState, Target
+from cpersona_cli.store.job import Target
 from cpersona_cli.store.model import StoreError
 from cpersona_cli.store.writing.locks import in_use
-from cpersona_cli.store.writing.staging import Staging
-from cpersona_cli.store.writing.status import job_status
 from cpersona_cli.text import plural
 
 #: Seconds for counting what is there, and for measuring which rows are another model's.
@@ -158,7 +154,7 @@ class Run:
     def _compared(self, place: Workplace, store: CPersonaStore, found: Identified) -> Report:
         """Only the question whether search gets better."""
         self.talk.consent(found.endpoint, "a sample of stored texts")
-        old = self._old(place, found.endpoint)
+        old = former(self.request, place, found.endpoint)
         self.teller.tell(_phase("comparing search"))
         rows = store.sample(ROWS, deadline=time.monotonic() + _COUNTING)
         items = [Item(kind=row.kind, id=row.id, text=row.text, old=row.vector) for row in rows]
@@ -185,7 +181,7 @@ class Run:
         census = store.census(live_width=target.dim, deadline=time.monotonic() + _COUNTING)
         use = in_use(path)
         settings = place.everyone[0].settings if place.everyone else None
-        begun, left = self._begun(path, store, select)
+        job, left = begun(path, store, select)
         plan = make_plan(
             store,
             census,
@@ -193,9 +189,9 @@ class Run:
             request.rows,
             foreign=foreign,
             pilot=timed(found.endpoint),
-            around=circumstances(settings, path, holders=users(use), job=begun),
+            around=circumstances(settings, path, holders=users(use), job=job),
         )
-        plan = replace(plan, warnings=(*plan.warnings, *self._warnings(place, target, found.endpoint)))
+        plan = replace(plan, warnings=(*plan.warnings, *warnings(request, place, target, found.endpoint)))
         self.teller.clear()
         section = page.plan_section(plan, waiting=left)
         shown = {"plan": plan, "target": target}
@@ -217,7 +213,7 @@ class Run:
                 summary=f"{plural(total, 'row')} would be embedded anew; nothing was changed",
                 next_command=again(request),
             )
-        if not total and begun is None:
+        if not total and job is None:
             return self.base(
                 place, sections=[section], fields=shown, measured=1, summary="nothing to do; nothing was changed"
             )
@@ -239,42 +235,6 @@ class Run:
             deadline=time.monotonic() + _MEASURING,
         )
         return foreign_ranges(fit)
-
-    def _begun(self, path: Path, store: CPersonaStore, select: Selector) -> tuple[Target | None, int | None]:
-        """The target of a job that an earlier run has begun, and how many of its rows are left."""
-        staging = Staging.open_existing(path)
-        if staging is None:
-            return None, None
-        with staging:
-            if staging.state not in {JobState.STAGING, JobState.STAGED}:
-                return None, None
-            return staging.target, tally(store, staging, select).pending
-
-    def _warnings(self, place: Workplace, target: Target, endpoint: Endpoint) -> Iterator[str]:
-        """What the plan does not know: who else writes vectors into this database, and what was done before."""
-        if self.request.chosen.url is None:
-            other = [t.registration.label for t in place.others if aftermath.differs(t, endpoint)]
-            if other:
-                yield f"{', '.join(dict.fromkeys(other))} opens this database too, and calls another endpoint"
-        job = job_status(place.database.path)
-        if job is None or job.finished is None:
-            return
-        done = job.finished
-        same = (done.mode, done.model, done.dim, done.fingerprint) == (
-            target.mode, target.model, target.dim, target.fingerprint,
-        )  # fmt: skip
-        if same and not done.undone and self.request.rows is Only.ALL:
-            yield "an earlier rebuild with this model is on record; --only foreign takes what does not fit"
-        if job.undo is not None and job.undo.state == "cut":
-            yield "the vectors of before the earlier rebuild are given up at the switch; undo then leads back to today"
-
-    def _old(self, place: Workplace, endpoint: Endpoint) -> Endpoint | None:
-        """The endpoint that is configured now, where another was named and texts may go to the former."""
-        goals = place.goals()
-        old = goals[0].endpoint if goals and self.request.chosen.url is not None else None
-        if old is None or old.mode not in {Mode.HTTP, Mode.API} or (old.mode, old.url) == (endpoint.mode, endpoint.url):
-            return None
-        return old if is_loopback(old.url) or self.request.yes else None
 
     def _sample(self) -> int:
         return QUERIES if self.request.sample is None else self.request.sample
@@ -306,7 +266,7 @@ class Run:
                 )
                 if number is not None
             },
-            old=self._old(place, found.endpoint),
+            old=former(self.request, place, found.endpoint),
             live=request.live,
             sample=self._sample(),
             tokens=in_loop(counts_tokens(found.endpoint)),
