@@ -42,7 +42,7 @@ def of_unsendable(endpoint: Endpoint) -> ServerView:
 
     A key that cannot be sent is noticed only once a connection stands; this view supposes that one does.
     """
-    error = _before_sending(endpoint)
+    error = before_sending(endpoint)
     if isinstance(error, str):
         return ServerView(attempted=True, ok=False, crash=error)
     return ServerView(attempted=True, ok=False) if error is None else of_exception(endpoint, error)
@@ -65,7 +65,7 @@ def pending() -> ServerView:
     return ServerView(attempted=True, ok=False, pending=True)
 
 
-def _before_sending(endpoint: Endpoint) -> Exception | str | None:
+def before_sending(endpoint: Endpoint) -> Exception | str | None:
     """What the server's client raises before a request is on its way, as an exception or the name of one it loses."""
     value = f"Bearer {endpoint.key}"
     if endpoint.mode == Mode.API:
@@ -125,9 +125,13 @@ def of_reply(endpoint: Endpoint, reply: Reply, count: int) -> ServerView:
 
 
 def _without_vectors(endpoint: Endpoint) -> ServerView:
-    line = f"mode={endpoint.mode} / POST {address(endpoint.url)} returned no embeddings"
+    line = _no_vectors(endpoint)
     safe = redact(line, endpoint.secrets)
     return ServerView(attempted=True, ok=False, error=safe, leaks=safe != line)
+
+
+def _no_vectors(endpoint: Endpoint) -> str:
+    return f"mode={endpoint.mode} / POST {address(endpoint.url)} returned no embeddings"
 
 
 def address(url: str) -> str:
@@ -147,8 +151,7 @@ def address(url: str) -> str:
 
 
 def _failed(endpoint: Endpoint, error: BaseException) -> ServerView:
-    text = words(error)
-    text = text.replace(endpoint.url, address(endpoint.url)) if endpoint.url else text
+    line, text = _line(endpoint), _text(endpoint, error)
     # A secret with a quotation mark in it would be cut in two by the server's own cleaning of URLs, and the rest would
     # stay: single characters stand for secrets meanwhile.
     hidden = [
@@ -161,9 +164,32 @@ def _failed(endpoint: Endpoint, error: BaseException) -> ServerView:
     masked = _URL.sub(_clean, masked)
     for sign, secret in signs.items():
         masked = masked.replace(sign, f"[{len(secret)} characters removed]")
-    line = f"mode={endpoint.mode} / POST {address(endpoint.url)} failed: {type(error).__name__}: "
+    line += f"{type(error).__name__}: "
     shown = redact(line + masked, endpoint.secrets)
     return ServerView(attempted=True, ok=False, error=shown, leaks=shown != line + _URL.sub(_clean, text))
+
+
+def recorded(endpoint: Endpoint, error: BaseException) -> str:
+    """The server's line about ``error`` with nothing removed: secrets may be in it, so nobody may see it unmasked."""
+    return f"{_line(endpoint)}{type(error).__name__}: {_URL.sub(_clean, _text(endpoint, error))}"
+
+
+def recorded_of_reply(endpoint: Endpoint, reply: Reply, count: int) -> tuple[str | None, Exception | None]:
+    """As ``recorded``, of a complete reply, with the exception behind it; None for a reply that gives vectors."""
+    try:
+        vectors = _accept(endpoint, reply, count)
+    except _CAUGHT as error:
+        return recorded(endpoint, error), error
+    return (None if vectors else _no_vectors(endpoint)), None
+
+
+def _line(endpoint: Endpoint) -> str:
+    return f"mode={endpoint.mode} / POST {address(endpoint.url)} failed: "
+
+
+def _text(endpoint: Endpoint, error: BaseException) -> str:
+    text = words(error)
+    return text.replace(endpoint.url, address(endpoint.url)) if endpoint.url else text
 
 
 def _clean(match: re.Match[str]) -> str:
