@@ -11,9 +11,15 @@ from cpersona_cli.record import record
 _GLUE = "\x00"
 _QUOTED = re.compile(r'`[^`]+`|"[^"]+"|“[^”]+”')
 _BREAK = re.compile(r" +")
+# Japanese prose has no spaces: a word with one of these marks in it is prose, and none of the paths people copy.
+_PROSE = re.compile("[。、：；（）「」・？！]")
+# What may not begin a line, and what may not end one.
+_NEVER_FIRST = frozenset("。、：；）」』】・？！ー々ゃゅょっァィゥェォャュョッ,.;:)]}%")
+_NEVER_LAST = frozenset("（「『【([{")
 
 #: Characters of this tool's own, and what stands for them where a stream cannot carry them.
-_PLAIN = {"█": "#", "▒": "+", "░": "-", "▁": "_", "“": '"', "”": '"', "’": "'", "…": "...", "→": "->", "—": "-"}
+_PLAIN = {"█": "#", "▒": "+", "░": "-", "▁": "_", "“": '"', "”": '"', "’": "'", "…": "...", "→": "->", "—": "-",
+          "┌": "+", "│": "|", "└": "+"}  # fmt: skip
 
 _CODES = {"bold": "1", "dim": "2", "red": "1;31", "green": "1;32", "yellow": "1;33", "blue": "1;36"}
 
@@ -53,7 +59,7 @@ def pad(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int, whole: Iterable[str] = ()) -> list[str]:
-    """Lines of at most ``width`` columns, broken at spaces only.
+    """Lines of at most ``width`` columns, broken at spaces only; Japanese sentences also between their characters.
 
     A word that is longer stands alone on its line. The texts in ``whole`` (paths with spaces in their names), and
     whatever is quoted and fits on a line, are never broken.
@@ -65,14 +71,33 @@ def wrap(text: str, width: int, whole: Iterable[str] = ()) -> list[str]:
     lines: list[str] = []
     line, used = "", 0
     for word in _BREAK.split(text.strip()):
-        size = columns(word)
-        if line and used + 1 + size > width:
-            lines.append(line)
-            line, used = word, size
-        else:
-            line, used = (f"{line} {word}", used + 1 + size) if line else (word, size)
+        gap = " "
+        for piece in _pieces(word):
+            size = columns(piece)
+            gap = gap if line else ""
+            if line and used + len(gap) + size > width:
+                lines.append(line)
+                line, used = piece, size
+            else:
+                line, used = f"{line}{gap}{piece}", used + len(gap) + size
+            gap = ""
     lines.append(line)
     return [line.replace(_GLUE, " ") for line in lines]
+
+
+def _pieces(word: str) -> list[str]:
+    """The parts between which a line may be broken: the word itself, or what Japanese rules leave together."""
+    if word.isascii() or not _PROSE.search(word):
+        return [word]
+    pieces: list[str] = []
+    for char in word:
+        before = pieces[-1] if pieces else ""
+        apart = columns(char) == 2 or columns(before[-1:]) == 2
+        if not before or (apart and char not in _NEVER_FIRST and before[-1] not in _NEVER_LAST):
+            pieces.append(char)
+        else:
+            pieces[-1] = before + char
+    return pieces
 
 
 def flow(items: Iterable[str], width: int, gap: int = 4) -> list[str]:

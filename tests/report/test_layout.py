@@ -73,3 +73,32 @@ def test_own_characters_are_put_plainly_where_a_stream_has_none(encoding: str | 
 def test_foreign_characters_are_left_to_the_stream() -> None:
     assert spelled("記憶 “a”", "ascii") == '記憶 "a"'
     assert spelled("plain", "ascii") == "plain"
+
+
+JAPANESE = (
+    "記憶とエピソード 1,234 件のうち 56 件にはベクトルがなく、意味による検索では見つかりません（`cpersona-cli "
+    "reembed` で補えます）。「これから」起動するサーバーは、正常と見なします。"
+)
+
+
+@pytest.mark.parametrize("width", range(10, 90))
+def test_japanese_sentences_break_between_characters(width: int) -> None:
+    lines = wrap(JAPANESE, width)
+    # nothing is lost but the spaces at which a line ended
+    assert "".join(lines).replace(" ", "") == JAPANESE.replace(" ", "")
+    for line in lines:
+        assert line[:1] not in "。、）」ーょ"
+        assert line[-1:] not in "（「"
+        # what is quoted, such as a command, is never broken
+        assert columns(line) <= max(width, columns("つかりません（`cpersona-cli reembed`"))
+
+
+def test_japanese_lines_are_filled() -> None:
+    text = "意味による検索では、" * 20
+    lines = wrap(text, 40)
+    assert all(36 <= columns(line) <= 40 for line in lines[:-1])
+
+
+def test_paths_with_japanese_names_stay_whole() -> None:
+    path = "/home/ユーザー/記憶/とても長い名前のフォルダー/memory.db"
+    assert wrap(f"see {path} there", 20) == ["see", path, "there"]
