@@ -127,6 +127,33 @@ class Main:
                     continue
                 return
 
+    @contextlib.contextmanager
+    def transaction(self, wait: float) -> Iterator[sqlite3.Connection]:
+        """One transaction under the write lock; taken back whole where anything in it fails."""
+        self.lock(wait)
+        try:
+            with told(self.path):
+                yield self.connection
+                self.connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self.connection.execute("ROLLBACK")
+            raise
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, giving texts as texts.
+
+        Another connection to only read would, when it closes, drop this process's locks on the file.
+        """
+        former = self.connection.text_factory
+        self.connection.text_factory = lambda raw: raw.decode("utf-8", "backslashreplace")
+        try:
+            with told(self.path):
+                yield self.connection
+        finally:
+            self.connection.text_factory = former
+
     def checkpoint(self) -> None:
         """Bring the log into the database, as far as others let it, and cut it off where nobody reads from it."""
         # What stays in the log is in the database nonetheless.
