@@ -20,7 +20,7 @@ PLACES = 5_000
 #: Agents, bursts and pairs that are listed.
 LISTED = 20
 #: Days after its end from which an episode was stored late, and seconds between two that were stored together.
-_LATE, _TOGETHER = 1.0, 10.0
+LATE, TOGETHER = 1.0, 10.0
 
 _SECONDS = 86_400
 
@@ -146,7 +146,7 @@ def _copies(connection: sqlite3.Connection) -> Copies:
 
 _BY_STORING = f"""
 SELECT agent_id, project_id, datetime(created_at), datetime(ended), julianday(created_at) * {_SECONDS},
-  julianday(created_at) - julianday(ended) > {_LATE}
+  julianday(created_at) - julianday(ended) > {LATE}
 FROM (
   SELECT agent_id, project_id, created_at, coalesce(nullif(end_time, ''), nullif(start_time, '')) AS ended
   FROM episodes)
@@ -168,7 +168,7 @@ def _imports(connection: sqlite3.Connection) -> tuple[tuple[Burst, ...], tuple[M
         if not late:
             _raise(healed, owner, created)
             continue
-        if pending.episodes and at - pending.at > _TOGETHER:
+        if pending.episodes and at - pending.at > TOGETHER:
             pending.close(bursts, healed)
             pending = _Pending()
         pending.add(owner, created, ended, at)
