@@ -17,7 +17,7 @@ FIRST_SENDERS = 2
 #: alike, and later; and which part calls for still more.
 _PROMPT, _WORTH, _GREAT = 0.25, 0.45, 0.7
 #: Rounds of measurement between two attempts to send more; doubled after each failed one.
-_REST, _LONGEST_REST = 4, 64
+_REST, _LONGEST_REST = 4, 32
 #: A text whose estimate is this near to the stated window travels alone.
 _NEAR = 0.7
 #: What of a stated limit is used, because the tokens are only estimated.
@@ -101,9 +101,9 @@ class Senders:
     a time, misled where answers come in bursts), and by the time of requests, as often as there are at a time.
 
     From two it goes to three (and never further on an endpoint that works on one thing at a time), then in threefold
-    steps while goodput follows, then by adding a few. More must bring a good part of what it could bring, else it is
-    taken back. A refusal halves the number, and from then on it only grows by adding. ``timeout`` (seconds): no growth
-    where answers would come near to it.
+    steps while goodput follows, then by half. More must bring a good part of what it could bring, else it is taken
+    back. A refusal halves the number, and from then on it only grows by one. ``timeout`` (seconds): no growth where
+    answers would come near to it.
     """
 
     cap: int
@@ -111,6 +111,7 @@ class Senders:
     count: int = field(init=False)
     _fast: bool = True
     _sure: bool = False
+    _refused: bool = False
     _usual: float | None = None
     _since: float = float("-inf")
     _first: tuple[float, float] | None = None
@@ -128,7 +129,8 @@ class Senders:
     def halve(self, now: float) -> bool:
         """The endpoint asked to slow down, or fell silent. Whether there was anything to halve."""
         before, self.count = self.count, max(1, self.count // 2)
-        self._sure, self._fast, self._before, self._pause, self._usual = True, False, None, self._rest, None
+        self._refused, self._sure, self._fast = True, True, False
+        self._before, self._pause, self._usual = None, self._rest, None
         self.disturbed(now)
         return self.count < before
 
@@ -165,7 +167,9 @@ class Senders:
             possible, gain = self.count / number - 1, goodput / earlier - 1
             self._before = None
             if gain < (_PROMPT if self._fast else _WORTH) * possible:
-                if not self._fast:
+                if self._fast:
+                    self._usual, self._pause = None, 1  # what comes is no longer like the beginning
+                else:
                     self._sure, self._pause, self._rest = True, self._rest, min(_LONGEST_REST, 2 * self._rest)
                 self.count, self._fast = number, False
                 self.disturbed(now)
@@ -181,9 +185,9 @@ class Senders:
         self.disturbed(now)
 
     def _more(self) -> int:
-        if self.count <= FIRST_SENDERS or not self._fast:
-            return self.count + max(1, self.count // 4)
-        return 3 * self.count
+        if self._refused or self.count <= FIRST_SENDERS:
+            return self.count + 1
+        return 3 * self.count if self._fast else self.count + self.count // 2
 
 
 def shorter(one: Item, outcome: Outcome) -> int:
