@@ -23,6 +23,9 @@ _WRAPPED = re.compile(
     r"^[A-Za-z0-9+/]{60,76}+(?:\n[A-Za-z0-9+/]{60,76}+){14,}+={0,2}(?:\n(?:[A-Za-z0-9+/]{20,75}|[A-Za-z0-9+/]{1,75}=)={0,2})?$",
     re.MULTILINE,
 )
+# Both are slow, and rare. Either is longer than a step and a sample, so it has a whole sample at some step.
+_SAMPLE = re.compile(r"[A-Za-z0-9+/_\n-]{64}")
+_STEP = 512
 _KINDS = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
 
 _OPENING = "[Memory from "
@@ -40,8 +43,11 @@ def clean(text: str, altered: Counter[str]) -> str:
     text = mended(text, altered)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if len(text) > BLOB // 4:
-        text = _without_blobs(text, altered)
+    if "base64," in text:
+        text = _DATA_URI.sub(lambda found: _mark(found, altered), text)
+    if any(_SAMPLE.match(text, at) for at in range(0, len(text), _STEP)):
+        for pattern in (_RUN, _WRAPPED):
+            text = pattern.sub(lambda found: _mark(found, altered), text)
     return text.strip()
 
 
@@ -61,16 +67,12 @@ def _add(counts: Counter[str], key: str, count: int) -> None:
         counts[key] += count
 
 
-def _without_blobs(text: str, altered: Counter[str]) -> str:
-    def mark(found: re.Match[str]) -> str:
-        if not all(kind.search(found.group()) for kind in _KINDS):
-            return found.group()
-        altered[BLOBS] += 1
-        return f"[base64 data left out: {len(found.group()):,} characters]"
-
-    for pattern in (_DATA_URI, _RUN, _WRAPPED):
-        text = pattern.sub(mark, text)
-    return text
+def _mark(found: re.Match[str], altered: Counter[str]) -> str:
+    """What stands for a blob; what has not characters of all kinds is none and stays."""
+    if not all(kind.search(found.group()) for kind in _KINDS):
+        return found.group()
+    altered[BLOBS] += 1
+    return f"[base64 data left out: {len(found.group()):,} characters]"
 
 
 def unannotated(text: str) -> str:

@@ -21,9 +21,9 @@ LIMIT = 64 * 2**20
 
 _CHUNK = 2**18
 
-# From anywhere outside a string over whole strings to the next bracket; within a string to its end.
-_OUTSIDE = re.compile(rb'[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[\]{}]*+)*+', re.DOTALL)
-_INSIDE = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+# From anywhere outside a string over whole strings to the next bracket. Long strings are passed by a search for their
+# end, which is ten times faster.
+_OUTSIDE = re.compile(rb'[^"\[\]{}]*+(?:"[^"\\]{0,128}+(?:\\.[^"\\]{0,128}+)*+"[^"\[\]{}]*+)*+', re.DOTALL)
 _BLANK = re.compile(rb"[ \t\r\n]*+")
 _BARE = re.compile(rb'[^\s,\[\]{}"]*+')
 
@@ -242,37 +242,48 @@ class _Cutter:
 
     def nested(self, offset: int) -> None:
         start, depth = self.at, 0
+        chunk, at = self.chunk, self.at
         while True:
-            self.at = _end(_OUTSIDE, self.chunk, self.at)
-            if self.at == len(self.chunk):
+            at = _end(_OUTSIDE, chunk, at)
+            if at == len(chunk):
+                self.at = at
                 if not self.more(start):
                     self.early(offset)
-                start = 0
-                continue
-            byte = self.chunk[self.at]
-            if byte == 0x22:
+                start, chunk, at = 0, self.chunk, 0
+            elif (byte := chunk[at]) == 0x22:
+                self.at = at
                 start = self.rest_of_string(start, offset)
-                continue
-            self.at += 1
-            depth += 1 if byte in b"[{" else -1
-            if not depth:
-                self.keep(start)
-                return
+                chunk, at = self.chunk, self.at
+            else:
+                at += 1
+                depth += 1 if byte in b"[{" else -1
+                if not depth:
+                    self.at = at
+                    self.keep(start)
+                    return
 
     def rest_of_string(self, start: int, offset: int) -> int:
         """Pass the string that begins here; where what is not kept yet begins."""
         self.at += 1
         while True:
-            self.at = _end(_INSIDE, self.chunk, self.at)
-            if self.at < len(self.chunk) and self.chunk[self.at] == 0x22:
-                self.at += 1
-                return start
-            # The chunk ends within the string, perhaps after a backslash.
-            escaped = self.at < len(self.chunk)
+            end = self.chunk.find(b'"', self.at)
+            escaped = self.escaped(len(self.chunk) if end == -1 else end)
+            if end != -1:
+                self.at = end + 1
+                if not escaped:
+                    return start
+                continue
             self.at = len(self.chunk)
             if not self.more(start):
                 self.early(offset)
             start, self.at = 0, int(escaped)
+
+    def escaped(self, end: int) -> bool:
+        """Whether an odd number of backslashes stands before ``end``, within the string that is being passed."""
+        first = end
+        while first > self.at and self.chunk[first - 1] == 0x5C:
+            first -= 1
+        return (end - first) % 2 == 1
 
     def early(self, offset: int) -> NoReturn:
         raise BrokenError(offset, f"the file ends within the value that begins here, after {self.size:,} bytes of it")
