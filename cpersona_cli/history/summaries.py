@@ -113,14 +113,19 @@ def _words(text: str) -> tuple[str, ...]:
 def _weights(sentences: Sequence[_Sentence], titled: tuple[str, ...]) -> Mapping[str, float]:
     """A word weighs by how often it comes up, less the more sentences it is in, and double if the title has it.
 
-    One that comes up once counts half: a talk is about what it comes back to.
+    One that comes up once counts half: a talk is about what it comes back to. Short words count less: in most
+    languages they hold a sentence together, and say little.
     """
     count = len(sentences)
     often = Counter(word for sentence in sentences for word in sentence.words)
     return {
-        word: (times - 0.5) * math.log((count + 1) / times) * (2 if word in titled else 1)
+        word: (times - 0.5) * math.log((count + 1) / times) * _substance(word) * (2 if word in titled else 1)
         for word, times in often.items()
     }
+
+
+def _substance(word: str) -> float:
+    return 1.0 if _UNSPACED.match(word) else min(len(word), 6) / 6
 
 
 def _keywords(title: str, sentences: Sequence[_Sentence]) -> list[str]:

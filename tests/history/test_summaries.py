@@ -65,8 +65,8 @@ def test_it_works_the_same_where_words_have_no_spaces() -> None:
 def test_sentences_are_cut_from_marks_and_code_and_never_said_twice() -> None:
     talk = _talk(
         "",
-        '# A **heading** of the plan\n- first we `measure` it.\n- first we `measure` it.\n1) "Then we cut it down." Oh! '
-        + "word " * 100,
+        "# A **heading** of the plan\n- first we `measure` it.\n- first we `measure` it.\n"
+        f'1) "Then we cut it down." Really! {"word " * 100}',
         "first we `measure` it.",
     )
     lines = extract(talk).text.split("\n")
