@@ -14,9 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from cpersona_cli.record import record
+from cpersona_cli.store.audit_model import Lens
 from cpersona_cli.store.boundary import Newest, newest_episodes
 from cpersona_cli.store.cpersona.features import Features
 from cpersona_cli.store.cpersona.store import CPersonaStore
+from cpersona_cli.store.effects import Change, changes
 from cpersona_cli.store.limits import Oldest, oldest_memories, text_of
 from cpersona_cli.store.model import Kind
 from cpersona_cli.store.newrow import NewRow, text_digest
@@ -134,3 +136,32 @@ class EpisodeTexts:
         """Why an episode is no new one, or nothing."""
         places = self._seen.get((row.agent, row.project, row.channel), frozenset())
         return STORED_TEXT if text_digest(row.text) in places else ""
+
+
+def weigh(
+    store: CPersonaStore,
+    agents: Iterable[str],
+    before: Sequence[Newest],
+    after: Sequence[Newest],
+    *,
+    lens: Lens,
+    places: Sequence[tuple[str, str, str]],
+) -> tuple[Change, ...]:
+    """Every recall of ``agents``, those that change first. Raises ``StoreError``."""
+
+    def look(connection: sqlite3.Connection, _: Features, __: object) -> list[Change]:
+        found = [
+            one
+            for agent in agents
+            for one in changes(
+                connection,
+                agent,
+                before,
+                after,
+                lens=lens,
+                places=[(project, channel) for owner, project, channel in places if owner == agent],
+            )
+        ]
+        return sorted(found, key=lambda one: (not one.changed, not one.moved))
+
+    return tuple(store.look(look, time.monotonic() + _TIME))

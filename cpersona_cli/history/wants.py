@@ -1,0 +1,55 @@
+"""What a user wants of an import."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from enum import StrEnum
+
+from cpersona_cli.install.release.version import older
+from cpersona_cli.record import field, record
+from cpersona_cli.store.audit_model import Lens
+from cpersona_cli.store.boundary import Penalty, Rule
+
+#: Characters of a text that the server stores: longer ones it cuts (2.4.41 to 2.5.3, and since 2.5.4).
+FORMER_LIMIT, LIMIT = 2_000, 16_000
+
+
+class Form(StrEnum):
+    """What talk becomes. Rows of CPersona's own export stay what they are."""
+
+    MEMORIES = "memories"
+    EPISODES = "episodes"
+    BOTH = "both"
+
+
+def limit_of(version: str | None) -> int:
+    """``CPERSONA_MAX_CONTENT_LENGTH`` where it is not set; None is the newest release."""
+    return FORMER_LIMIT if version is not None and older(version, "2.5.4") else LIMIT
+
+
+@record(kw_only=True)
+class Wants:
+    """One import.
+
+    ``agent`` empty: rows of an export keep their own, and conversations have none, so that they cannot be brought in.
+    ``project`` and ``channel`` None: rows of an export keep their own, conversations are in the global pool.
+    ``since`` counts, ``until`` does not. ``undated`` is where messages without a date are put; None leaves them out.
+    ``limit`` is in characters. ``no_penalty``: no memory that is there may count for less than before; ``clamp``:
+    episodes that are too new for that are dated back, not refused. ``lens`` is how the client weakens memories.
+    ``summaries`` are the user's own, by the id of the conversation.
+    """
+
+    agent: str
+    project: str | None = None
+    channel: str | None = None
+    form: Form = Form.MEMORIES
+    since: dt.datetime | None = None
+    until: dt.datetime | None = None
+    undated: dt.datetime | None = None
+    limit: int = LIMIT
+    no_penalty: bool = False
+    clamp: bool = False
+    lens: Lens = Lens(Rule(), Penalty())
+    now: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
+    summaries: Mapping[str, str] = field(default_factory=dict)
