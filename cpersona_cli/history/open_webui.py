@@ -20,7 +20,7 @@ _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
 _TEXTS = ("text", "input_text", "output_text")
 
 # Thoughts and tools stand within the text, folded.
-_FOLDED = re.compile(r'<details\s+type="(reasoning|tool_calls|code_interpreter)"[^>]*>')
+_FOLDED = re.compile(r'<details\s+type="(reasoning|tool_calls|code_interpreter)"[^>]{0,2000}>')
 _FOLDS = {"reasoning": "thoughts", "tool_calls": "calls of tools", "code_interpreter": "calls of tools"}
 _END = "</details>"
 

@@ -40,10 +40,9 @@ def read(paths: Sequence[Path], clock: Clock, wanted: Format | None = None) -> I
     for a folder or archive in which nothing could be read.
     """
     for path in paths:
-        for found in () if path.is_dir() else find(path, set()):
-            if isinstance(found, Found) and not found.source.entry:
-                _format(found, wanted)
-            break
+        found = next(find(path, set()), None)
+        if isinstance(found, Found) and found.source.path == path and not found.source.entry:
+            _format(found, wanted)
     return _all(paths, clock, wanted)
 
 

@@ -227,6 +227,15 @@ def test_a_disk_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     ]
 
 
+def test_a_path_that_may_not_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(_path: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_dir", denied)
+    with pytest.raises(HistoryError, match=r"x\.json cannot be read: Permission denied\."):
+        read([tmp_path / "x.json"], CLOCK)
+
+
 def test_every_format_has_its_reader() -> None:
     assert set(MODULES) == set(Format)
     for name in MODULES.values():
