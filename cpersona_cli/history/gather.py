@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cpersona_cli.history.model import Aside, Conversation, HistoryError, Looked, Stored, Unread
-from cpersona_cli.history.rows import PROFILES, Made, Maker
+from cpersona_cli.history.rows import COVERED, PROFILES, Made, Maker
 from cpersona_cli.history.wants import Wants
 from cpersona_cli.record import field as of
 from cpersona_cli.record import record
@@ -181,6 +181,9 @@ class _Gathering:
     def _made(self, made: Made) -> None:
         kind = self.kinds[made.kind]
         kind.read += 1
+        if made.reason == COVERED:
+            kind.duplicate[made.reason] += 1
+            return
         if made.reason:
             kind.left_out[made.reason] += 1
             return

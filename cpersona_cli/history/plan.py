@@ -18,7 +18,7 @@ from cpersona_cli.store.effects import Change
 from cpersona_cli.store.files import existing_folder, free_bytes, real_path
 from cpersona_cli.store.limits import Limits, rules_for
 from cpersona_cli.store.model import Kind
-from cpersona_cli.store.writing.comparing import Present, compare, weigh
+from cpersona_cli.store.writing.comparing import Present, compare, present_episodes, weigh
 from cpersona_cli.store.writing.imports import episodes
 from cpersona_cli.store.writing.scratch import OPEN, Scratch
 from cpersona_cli.text import plural, safe
@@ -86,7 +86,9 @@ def know(database: Path, scratch: Scratch) -> None:
 
     Raises ``StoreError``.
     """
-    scratch.know((key, last) for key, last, _ in episodes(database))
+    found = episodes(database)
+    there = present_episodes(CPersonaStore(database), [identifier for _, _, identifier in found])
+    scratch.know((key, last) for key, last, identifier in found if identifier in there)
 
 
 def make_plan(

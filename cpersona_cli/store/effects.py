@@ -11,6 +11,8 @@ from cpersona_cli.store.audit_model import Lens
 from cpersona_cli.store.boundary import Boundary, Newest, Scope, boundary, factor, instant, scopes
 from cpersona_cli.store.limits import text_of
 
+_OF_AGENT = "WHERE agent_id = ?1 AND (id <= ?2 OR ?2 IS NULL)"
+
 
 @record(kw_only=True)
 class Change:
@@ -40,10 +42,12 @@ def changes(
     *,
     lens: Lens,
     places: Iterable[tuple[str, str]] = (),
+    upto: int | None = None,
 ) -> list[Change]:
     """Every recall of ``agent`` as ``lens`` sees it, those with a change first; ``places`` beside those that are known.
 
-    Where no boundary moves, no memory is read. Raises ``sqlite3.Error``.
+    With ``upto`` only memories count whose id is not above it. Where no boundary moves, no memory is read. Raises
+    ``sqlite3.Error``.
     """
     before = [one for one in before if one.agent == agent]
     after = [one for one in after if one.agent == agent]
@@ -59,14 +63,15 @@ def changes(
         for scope in (scopes(agent, places) if lens.rule.scoped else [Scope(agent)])
     ]
     rows = connection.execute(
-        "SELECT project_id, channel, count(*) FROM memories WHERE agent_id = ? GROUP BY 1, 2", (agent,)
+        f"SELECT project_id, channel, count(*) FROM memories {_OF_AGENT} GROUP BY 1, 2",  # noqa: S608
+        (agent, upto),
     ).fetchall()
     for project, channel, count in rows:
         for one in found:
             one.rows += count * one.scope.covers(text_of(project), text_of(channel))
     moved = [one for one in found if one.before.at != one.after.at]
     if moved:
-        _weigh(connection, agent, moved, lens)
+        _weigh(connection, (agent, upto), moved, lens)
     told = [
         Change(scope=one.scope, before=one.before, after=one.after, rows=one.rows, changed=one.changed, most=one.most)
         for one in found
@@ -91,10 +96,13 @@ class _Weighed:
             self.most = max(self.most, by, key=abs)
 
 
-def _weigh(connection: sqlite3.Connection, agent: str, moved: Sequence[_Weighed], lens: Lens) -> None:
+def _weigh(
+    connection: sqlite3.Connection, which: tuple[str, int | None], moved: Sequence[_Weighed], lens: Lens
+) -> None:
     seen: dict[tuple[object, object], list[_Weighed]] = {}
     for project, channel, stamp in connection.execute(
-        "SELECT project_id, channel, timestamp FROM memories WHERE agent_id = ?", (agent,)
+        f"SELECT project_id, channel, timestamp FROM memories {_OF_AGENT}",  # noqa: S608
+        which,
     ):
         place = project, channel
         if place not in seen:

@@ -44,6 +44,7 @@ class Present:
     schema: int
     bytes: int
     rows: int
+    last: int  # the greatest id of a memory
     newest: Mapping[str, Sequence[Newest]]
     oldest: Mapping[str, Sequence[Oldest]]
     widths: Mapping[int, int]  # dimensions -> memories
@@ -72,6 +73,7 @@ def compare(store: CPersonaStore, scratch: Scratch) -> Present:
             schema=features.schema,
             bytes=one(connection, "PRAGMA page_count") * one(connection, "PRAGMA page_size"),
             rows=one(connection, "SELECT (SELECT count(*) FROM memories) + (SELECT count(*) FROM episodes)"),
+            last=one(connection, "SELECT max(id) FROM memories"),
             newest={agent: newest_episodes(connection, columns, agent) for agent in agents},
             oldest={agent: oldest_memories(connection, agent) for agent in agents},
             widths=_widths(connection),
@@ -138,6 +140,16 @@ class EpisodeTexts:
         return STORED_TEXT if text_digest(row.text) in places else ""
 
 
+def present_episodes(store: CPersonaStore, ids: Sequence[int]) -> AbstractSet[int]:
+    """Which of these episodes are there. Raises ``StoreError``."""
+
+    def look(connection: sqlite3.Connection, _: Features, __: object) -> AbstractSet[int]:
+        found = set(ids)
+        return {row[0] for row in connection.execute("SELECT id FROM episodes") if row[0] in found}
+
+    return store.look(look, time.monotonic() + _TIME) if ids else frozenset()
+
+
 def weigh(
     store: CPersonaStore,
     agents: Iterable[str],
@@ -165,3 +177,38 @@ def weigh(
         return sorted(found, key=lambda one: (not one.changed, not one.moved))
 
     return tuple(store.look(look, time.monotonic() + _TIME))
+
+
+# A view of that name is found before the table.
+_WITHOUT = """
+CREATE TEMP TABLE brought (id INTEGER PRIMARY KEY);
+CREATE TEMP VIEW episodes AS SELECT * FROM main.episodes WHERE id NOT IN (SELECT id FROM temp.brought);
+"""
+
+
+def effects_of(
+    store: CPersonaStore, agents: Iterable[str], brought: Iterable[int], *, upto: int, lenses: Sequence[Lens]
+) -> Sequence[tuple[Change, ...]]:
+    """What the episodes ``brought`` do to memories up to that id, by each lens, as the database is now.
+
+    Raises ``StoreError``.
+    """
+    agents, brought = list(agents), list(brought)
+
+    def look(connection: sqlite3.Connection, features: Features, _: object) -> Sequence[tuple[Change, ...]]:
+        columns = frozenset(features.columns["episodes"])
+        after = newest_episodes(connection, columns)
+        connection.executescript(_WITHOUT)
+        try:
+            connection.executemany("INSERT INTO temp.brought VALUES (?)", ((one,) for one in brought))
+            before = newest_episodes(connection, columns)
+        finally:
+            connection.executescript("DROP VIEW temp.episodes; DROP TABLE temp.brought;")
+        return [
+            tuple(
+                change for agent in agents for change in changes(connection, agent, before, after, lens=lens, upto=upto)
+            )
+            for lens in lenses
+        ]
+
+    return store.look(look, time.monotonic() + _TIME)

@@ -108,7 +108,16 @@ def bare(main: Main, kept: Record) -> Iterator[Row]:
 
 def count_bare(main: Main, kept: Record) -> Bare:
     """How many rows ``bare`` gives. Raises ``StoreError``."""
-    rows = characters = 0
-    for row in bare(main, kept):
-        rows, characters = rows + 1, characters + len(row.text)
-    return Bare(rows=rows, characters=characters)
+    counts = [0, 0]
+    for kind, (table, text) in TABLES.items():
+        entries = kept.entries(None, kind)
+        while page := [entry.id for entry in islice(entries, _PAGE)]:
+            marks = ",".join("?" * len(page))
+            with main.reading() as connection:
+                found = connection.execute(
+                    f"SELECT count(*), coalesce(sum(length({text})), 0) FROM {table}"  # noqa: S608
+                    f" WHERE id IN ({marks}) AND embedding IS NULL",
+                    page,
+                ).fetchone()
+            counts = [have + more for have, more in zip(counts, found, strict=True)]
+    return Bare(rows=counts[0], characters=counts[1])

@@ -226,11 +226,12 @@ class Record:
     def _settle(self) -> None:
         self.connection.execute("UPDATE rows SET sure = 1 WHERE sure = 0")
 
-    def finish(self) -> None:
-        """The import is done. One that changed nothing leaves no trace."""
+    def finish(self, *, through: bool = True) -> None:
+        """The import is done, or was stopped before its end. One that changed nothing leaves no trace."""
         with told(self.path), _transaction(self.connection):
             self._settle()
-            self.connection.execute("UPDATE imports SET finished = ? WHERE number = ?", (time.time(), self.number))
+            finished = time.time() if through else 0.0
+            self.connection.execute("UPDATE imports SET finished = ? WHERE number = ?", (finished, self.number))
             self.connection.execute(
                 "DELETE FROM imports WHERE number = ? AND NOT EXISTS (SELECT 1 FROM rows WHERE import = number)",
                 (self.number,),

@@ -15,14 +15,15 @@ from pathlib import Path
 from cpersona_cli.record import field, record
 from cpersona_cli.store.audit import LATE, TOGETHER
 from cpersona_cli.store.audit_model import Lens
-from cpersona_cli.store.boundary import newest_episodes
+from cpersona_cli.store.boundary import Penalty, Rule, newest_episodes
 from cpersona_cli.store.cpersona.features import Features
 from cpersona_cli.store.cpersona.store import CPersonaStore
 from cpersona_cli.store.effects import Change, changes
 from cpersona_cli.store.limits import text_of
 from cpersona_cli.store.model import Kind
 from cpersona_cli.store.newrow import digest_of
-from cpersona_cli.store.writing.imports import Action, Entry, Record, columns_of
+from cpersona_cli.store.writing.backup import Backup, copied
+from cpersona_cli.store.writing.imports import Action, Entry, Record, backup_path, columns_of
 from cpersona_cli.store.writing.joblock import JobLock
 from cpersona_cli.store.writing.mainfile import Main
 from cpersona_cli.store.writing.taking_back import indexes_after
@@ -77,12 +78,16 @@ class Harm:
 
 @record(kw_only=True)
 class Mended:
-    """What a repair did: episodes dated back, those that were changed meanwhile, and the id to take it back by."""
+    """What a repair did: episodes dated back, those that were changed meanwhile, and the id to take it back by.
+
+    ``backup`` is the copy from before it, None where nothing was to be done.
+    """
 
     id: str
     mended: int
     left: int
     seconds: float
+    backup: Backup | None = None
 
 
 def find(store: CPersonaStore, lens: Lens) -> Harm:
@@ -148,6 +153,9 @@ def mend(
     start, done, left = time.monotonic(), 0, 0
     with contextlib.ExitStack() as stack:
         stack.enter_context(JobLock(database))
+        if not find(CPersonaStore(database), Lens(Rule(), Penalty())).episodes:
+            return Mended(id="", mended=0, left=0, seconds=time.monotonic() - start)
+        saved = copied(database, backup_path(database))
         main = stack.enter_context(Main(database))
         kept = stack.enter_context(Record(database))
         kept.check(main)
@@ -166,7 +174,7 @@ def mend(
         main.checkpoint()
         kept.finish()
         indexes_after(database, main)
-    return Mended(id=identifier if done else "", mended=done, left=left, seconds=time.monotonic() - start)
+    return Mended(id=identifier if done else "", mended=done, left=left, seconds=time.monotonic() - start, backup=saved)
 
 
 def _date(main: Main, connection: sqlite3.Connection, one: Dated) -> Entry | None:
