@@ -15,7 +15,6 @@ from support.fetching import FakeClock, ListSink, fetched, many, right, rows, ta
 
 from cpersona_cli.embedding.loop import run
 from cpersona_cli.embedding.model import Endpoint
-from cpersona_cli.rebuild.intake import CHARACTERS, WINDOW
 from cpersona_cli.rebuild.model import Progress
 from cpersona_cli.rebuild.pipeline import Options, fetch
 from cpersona_cli.rebuild.sameness import CANARY
@@ -141,36 +140,43 @@ def test_ceilings_are_kept() -> None:
 # memory and order of reading
 
 
-def test_rows_are_read_no_further_than_a_window_ahead() -> None:
+def test_rows_are_read_no_further_than_a_window_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cpersona_cli.rebuild.intake.FIRST_WINDOW", 100)
+    monkeypatch.setattr("cpersona_cli.rebuild.intake.WINDOW", 500)
     taken = [0]
     furthest = [0]
     sink = ListSink()
 
     def read() -> Iterator[Row]:
-        for row in many(3 * WINDOW):
+        for row in many(4000):
             taken[0] += 1
             furthest[0] = max(furthest[0], taken[0] - len(sink.staged))
             yield row
 
-    with serving(width=16) as server:
+    with serving() as server:
         result = fetched(server, read(), sink)
-    assert result.counts.done == 3 * WINDOW
-    assert furthest[0] <= WINDOW + 20 * 32 + 16 * 32
+    assert result.counts.add_up
+    assert result.counts.done > 3900
+    # one window, the end of the one before, and what is under way
+    assert furthest[0] <= 500 + 17 * 32 + 16 * 32
 
 
-def test_a_window_of_long_texts_is_short() -> None:
-    taken = [0]
+def test_a_window_of_long_texts_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cpersona_cli.rebuild.intake.CHARACTERS", 400_000)
+    taken, furthest = [0], [0]
     sink = ListSink()
 
     def read() -> Iterator[Row]:
-        for number in range(60):
+        for number in range(100):
             taken[0] += 1
-            assert (taken[0] - len(sink.staged)) * 200_000 < CHARACTERS + 20 * 200_000
-            yield Row(kind=Kind.MEMORY, id=number, text=f"{number}".zfill(200_000))
+            furthest[0] = max(furthest[0], taken[0] - len(sink.staged))
+            yield Row(kind=Kind.MEMORY, id=number, text=f"{number}".zfill(20_000))
 
     with serving() as server:
-        result = fetched(server, read(), sink)
-    assert result.counts.done == 60
+        result = fetched(server, read(), sink, batch_bytes=100_000, concurrency=2)
+    assert result.counts.done == 100
+    # two windows, and what is under way
+    assert furthest[0] * 20_000 <= 2 * 400_000 + 3 * 100_000
 
 
 # endings

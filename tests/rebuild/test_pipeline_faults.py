@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from email.utils import formatdate
 from time import time
 from typing import Any
@@ -99,11 +99,8 @@ def test_equal_poison_is_sent_once_and_counts_as_one_error() -> None:
     assert result.same == 49
 
 
-def test_a_poison_that_comes_again_later_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cpersona_cli.rebuild.intake.FIRST_WINDOW", 10)
-    monkeypatch.setattr("cpersona_cli.rebuild.intake.WINDOW", 10)
-    monkeypatch.setattr("cpersona_cli.rebuild.intake.SLICE", 5)
-    monkeypatch.setattr("cpersona_cli.rebuild.waiting._AHEAD", 0)
+@pytest.mark.usefixtures("narrow")
+def test_a_poison_that_comes_again_later_is_not_sent_again() -> None:
     sink = ListSink()
     some = [*rows(POISON), *many(60), *rows(POISON, first=100)]
     some = [row for position, row in enumerate(some) if position == 0 or row.id != 1]
@@ -242,7 +239,7 @@ def test_a_stated_batch_limit_is_learned_and_kept() -> None:
 
 
 def test_a_batch_limit_nobody_states_is_halved() -> None:
-    some, sink = many(900), ListSink()
+    some, sink = many(650), ListSink()
     with serving(body_limit=None, before=lambda r, _: Answer(413, "") if len(r.texts) > 20 else None) as server:
         result = fetched(server, some, sink)
     assert right(sink, some)
@@ -446,6 +443,33 @@ def test_a_swap_found_in_the_last_look_takes_the_last_rows_back() -> None:
     assert result.counts.done == 0
 
 
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows of ten rows, read five at a time, none ahead."""
+    monkeypatch.setattr("cpersona_cli.rebuild.intake.FIRST_WINDOW", 10)
+    monkeypatch.setattr("cpersona_cli.rebuild.intake.WINDOW", 10)
+    monkeypatch.setattr("cpersona_cli.rebuild.intake.SLICE", 5)
+    monkeypatch.setattr("cpersona_cli.rebuild.waiting._AHEAD", 0)
+
+
+@pytest.mark.usefixtures("narrow")
+def test_rows_that_share_a_suspect_vector_are_taken_back_with_it() -> None:
+    def after(request: Request, vectors: list[list[float]]) -> list[Any]:
+        asked = [call for call in server.calls if is_canary(call)]
+        return [vector[1:] + vector[:1] for vector in vectors] if is_canary(request) and len(asked) > 1 else vectors
+
+    some = [*many(30), *many(30)]
+    some[30:] = rows(*(row.text for row in some[:30]), first=101)
+    sink = ListSink()
+    with serving(after=after) as server:
+        result = fetched(server, some, sink)
+    assert result.reason == "changed_mid_run"
+    assert result.same == 30
+    assert len(set(sink.discarded)) == len(sink.discarded) == 60
+    assert result.counts.done == 0
+    assert not sink.staged
+
+
 # waiting
 
 
@@ -581,3 +605,54 @@ def test_a_text_that_only_fails_beside_others_gets_another_chance_at_the_end() -
         result = fetched(server, some, sink, clock=clock)
     assert result.counts.done == 121
     assert right(sink, some)
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """What slow answers wait for, until the test is over."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_batches_that_take_too_long_are_made_smaller(gate: threading.Event) -> None:
+    def before(request: Request, _number: int) -> None:
+        if len(request.texts) > 4:
+            gate.wait(30)
+
+    some, sink, clock = many(40), ListSink(), FakeClock()
+    with serving(before=before) as server:
+        result = fetched(server, some, sink, clock=clock, timeout=0.2)
+        gate.set()
+    assert right(sink, some)
+    assert result.learned["tokens"] < 200
+    assert result.learned["concurrency"] == 1
+    assert result.counts.add_up
+
+
+def test_a_text_that_takes_too_long_stands_alone(gate: threading.Event) -> None:
+    def before(request: Request, _number: int) -> None:
+        if any(POISON in text for text in request.texts):
+            gate.wait(30)
+
+    some, sink, clock = [*many(3), *rows(POISON, first=4)], ListSink(), FakeClock()
+    with serving(before=before) as server:
+        result = fetched(server, some, sink, clock=clock, timeout=0.15)
+        gate.set()
+    assert sink.reasons == {4: "timeout"}
+    assert right(sink, some[:3])
+    assert result.counts.add_up
+
+
+def test_an_endpoint_that_hangs_is_no_fault_of_the_texts(gate: threading.Event) -> None:
+    def before(_request: Request, number: int) -> None:
+        if number > 5:
+            gate.wait(30)
+
+    some, sink, clock = many(60), ListSink(), FakeClock()
+    with serving(before=before) as server:
+        result = fetched(server, some, sink, clock=clock, timeout=0.1, patience=5.0)
+        gate.set()
+    assert result.reason == "timeout"
+    assert not sink.refused
+    assert "tokens" not in result.learned
