@@ -217,7 +217,7 @@ class Maker:
         at = at or self.wants.undated
         source, metadata = _object(row.source), _object(row.metadata)
         place = {
-            "agent": self.wants.agent or row.agent,
+            "agent": (row.agent if self.wants.keep_agents else "") or self.wants.agent or row.agent,
             "project": row.project if self.wants.project is None else self.wants.project,
             "channel": row.channel if self.wants.channel is None else self.wants.channel,
         }

@@ -33,6 +33,7 @@ class Wants:
     """One import.
 
     ``agent`` empty: rows of an export keep their own, and conversations have none, so that they cannot be brought in.
+    ``keep_agents``: rows of an export that name an agent keep it all the same, and ``agent`` is for all others.
     ``project`` and ``channel`` None: rows of an export keep their own, conversations are in the global pool.
     ``since`` counts, ``until`` does not. ``undated`` is where messages without a date are put; None leaves them out.
     ``limit`` is in characters. ``no_penalty``: no memory that is there may count for less than before; ``clamp``:
@@ -41,6 +42,7 @@ class Wants:
     """
 
     agent: str
+    keep_agents: bool = False
     project: str | None = None
     channel: str | None = None
     form: Form = Form.MEMORIES
