@@ -24,6 +24,7 @@ _ZONES = timedelta(days=1)
 _ELSEWHERE = "\x00"
 
 _SECOND = timedelta(seconds=1)
+_FIRST, _LAST_SECOND = datetime(1970, 1, 2, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 #: Before and after every time that can be written.
 _NEVER, _ALWAYS = "", "9999-12-31 23:59:59"
 
@@ -82,22 +83,6 @@ class _Condition:
             return True
         return self.under is not None and (created,) * len(self.under) <= self.under
 
-    def candidates(self) -> Iterator[str]:
-        """Times among which the latest harmless one is."""
-        yield self.upto
-        for text in self.under or ():
-            if (at := instant(text[:19])) is not None and len(text) >= 19:
-                yield stamp_of(at)
-                yield from _before(at)
-            if (day := instant(text[:10])) is not None:
-                yield stamp_of(day + timedelta(days=1) - _SECOND)
-                yield from _before(day)
-
-
-def _before(at: datetime) -> Iterator[str]:
-    if at.replace(tzinfo=None) > datetime.min + timedelta(days=1):  # noqa: DTZ901 - only compared
-        yield stamp_of(at - _SECOND)
-
 
 class Limits:
     """What episodes of ``agent`` may be dated, beside the episodes and memories that are there."""
@@ -110,26 +95,26 @@ class Limits:
         places += [(one.project, one.channel) for one in self._oldest]
         self._projects = {project for project, _ in places}
         self._channels = {channel for _, channel in places}
-        self._made: dict[tuple[str, str], tuple[_Condition, ...]] = {}
+        self._edges: dict[tuple[str, str], str] = {}
 
     def allows(self, project: str, channel: str, created: str) -> bool:
         """Whether an episode there, ``created`` as the server spells it, leaves every memory as it is."""
-        return all(one.allows(created) for one in self._conditions(project, channel))
+        return created <= self._edge(project, channel)
 
     def latest(self, project: str, channel: str, created: str) -> str | None:
-        """The latest harmless time that is not after ``created``; None where there is none."""
-        conditions = self._conditions(project, channel)
-        tried = {created, *(text for one in conditions for text in one.candidates() if _NEVER < text < created)}
-        return next((text for text in sorted(tried, reverse=True) if all(one.allows(text) for one in conditions)), None)
+        """The latest harmless time that is not after ``created``; None where there is none since 1970."""
+        edge = self._edge(project, channel)
+        return min(created, edge) if edge else None
 
-    def _conditions(self, project: str, channel: str) -> tuple[_Condition, ...]:
+    def _edge(self, project: str, channel: str) -> str:
+        """The latest harmless time of all, empty where there is none."""
         place = project, channel
-        if place not in self._made:
-            made = dict.fromkeys(
+        if place not in self._edges:
+            conditions = {
                 self._condition(scope, rule) for rule in self._rules for scope in self._seeing(project, channel, rule)
-            )
-            self._made[place] = tuple(one for one in made if one.upto != _ALWAYS)
-        return self._made[place]
+            }
+            self._edges[place] = _latest([one for one in conditions if one.upto != _ALWAYS])
+        return self._edges[place]
 
     def _seeing(self, project: str, channel: str, rule: Rule) -> Iterator[Scope]:
         """Every recall that would see an episode stored there, and that differs in what it sees."""
@@ -148,11 +133,26 @@ class Limits:
         seen = [one for one in self._newest if not rule.scoped or scope.covers(one.project, one.channel)]
         if first is None:
             return _Condition(_ALWAYS)
+        fresh = _upto(first, _ZONES if rule.local else timedelta())
         if not seen:
-            return _Condition(_upto(first, _ZONES if rule.local else timedelta()))
-        if rule.by_instant:
-            return _Condition(_NEVER, max((one.instant, one.stamp) for one in seen))
-        return _Condition(_NEVER, (max(one.text for one in seen),))
+            return _Condition(fresh)
+        under = max((one.instant, one.stamp) for one in seen) if rule.by_instant else (max(one.text for one in seen),)
+        # A newest episode whose time nobody can read sets no boundary.
+        return _Condition(fresh if instant(under[-1]) is None else _NEVER, under)
+
+
+def _latest(conditions: Sequence[_Condition]) -> str:
+    """The latest time that all of ``conditions`` allow. What they allow, they allow of everything before it."""
+    low, high = _FIRST, _LAST_SECOND
+    if not all(one.allows(stamp_of(low)) for one in conditions):
+        return _NEVER
+    while low < high:
+        middle = low + (high - low + _SECOND) // _SECOND // 2 * _SECOND
+        if all(one.allows(stamp_of(middle)) for one in conditions):
+            low = middle
+        else:
+            high = middle - _SECOND
+    return stamp_of(low)
 
 
 def _upto(first: datetime, margin: timedelta) -> str:
