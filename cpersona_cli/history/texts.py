@@ -29,6 +29,7 @@ _STEP = 512
 _KINDS = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
 
 _OPENING = "[Memory from "
+_ANNOTATION = re.compile(r"\[Memory from [^\]]+\]\s*")
 
 _SENTENCE = re.compile(r"""[.!?…]["'”’)\]]*(?=\s)|[。！？｡][」』”’）)\]]*""")
 
@@ -78,10 +79,15 @@ def _mark(found: re.Match[str], altered: Counter[str]) -> str:
 def unannotated(text: str) -> str:
     """``text`` without any ``[Memory from …]``, as the server stores it: also none that a removal puts together.
 
-    The result is the server's own (2.6.14, utils.py, ``_strip_annotations``), in one pass over the text.
+    The result is the server's own (2.6.14, utils.py, ``_strip_annotations``): that of removing all there are at once
+    where none is left then, else that of removing them from left to right as they come to stand. Both take one pass.
     """
-    if _OPENING not in text:
-        return text
+    # After the last "]" is none, and looking for one from each opening there would take for ever.
+    end = text.rfind("]") + 1
+    end += len(text[end:]) - len(text[end:].lstrip())
+    once = _ANNOTATION.sub("", text[:end]) + text[end:]
+    if not _ANNOTATION.search(once, 0, once.rfind("]") + 1):
+        return once
     # An annotation ends at the first "]" after its opening, so each kept text between two of them holds no whole
     # opening, and a new one can only begin in its last characters.
     reach = len(_OPENING) - 1

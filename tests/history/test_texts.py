@@ -7,6 +7,7 @@ import json
 import random
 import sqlite3
 from collections import Counter
+from contextlib import closing
 
 import pytest
 from cpersona.utils import _strip_annotations
@@ -57,8 +58,8 @@ def test_a_clean_text_can_be_stored_and_sent(text: str) -> None:
     assert "\x00" not in fit
     assert fit == fit.strip()
     assert cleaned(fit) == (fit, {})
-    row = sqlite3.connect(":memory:").execute("SELECT ?, length(?)", (fit, fit)).fetchone()
-    assert row == (fit, len(fit))
+    with closing(sqlite3.connect(":memory:")) as database:
+        assert database.execute("SELECT ?, length(?)", (fit, fit)).fetchone() == (fit, len(fit))
 
 
 @pytest.mark.parametrize(
@@ -97,6 +98,7 @@ def test_what_is_no_blob_stays(text: str) -> None:
 
 @given(st.lists(st.sampled_from(["[Memory from ", "[Memory fr", "om ", "]", "[", "a", " ", "\n", "M"])).map("".join))
 @example("[Memory fr[Memory from a] om b] x")
+@example("[Memory fr[Memory from [Memory from ]om [Memory from [Memory from ]")
 @example("[Memory from ] [Memory from x]y")
 @example("[Memory from [Memory from a]]b]")
 def test_annotations_go_as_the_server_lets_them_go(text: str) -> None:
@@ -111,6 +113,10 @@ def test_annotations_in_ordinary_text() -> None:
 def test_many_layers_of_annotations_take_one_pass() -> None:
     text = "[Memory from " * 40_000 + "a" + "]" * 40_000
     assert unannotated(text) == _strip_annotations(text)
+    # Openings without an end: a search from each of them would take for ever.
+    endless = "[Memory from " * 40_000
+    assert unannotated(endless) == endless
+    assert unannotated("[Memory from a] \n" + endless) == endless
 
 
 @given(st.text(st.sampled_from("ab.!。 \n\u0301\u200d👍🏽 ")), st.integers(1, 40))
