@@ -31,6 +31,8 @@ HELP = """Operator toolkit for CPersona, the MCP memory server.
   cpersona-cli probe                   what answers at the embedding endpoint?
   cpersona-cli dimension               do the stored vectors fit the endpoint?
   cpersona-cli reembed                 rebuild the vectors with the model in use now
+  cpersona-cli advisory-preview        what will the agent be told?
+  cpersona-cli backfill PATH           bring old conversations in
   cpersona-cli traps explain ID        what does a finding mean?
   cpersona-cli --version               which release is this?
 """
@@ -168,6 +170,14 @@ def _application(word: str = "") -> typer.Typer:
         from cpersona_cli.commands import reembed  # noqa: PLC0415
 
         app.command("reembed", help=reembed.HELP)(reembed.reembed)
+    if word in {"", "advisory-preview"}:
+        from cpersona_cli.commands import advisory_preview  # noqa: PLC0415
+
+        app.command("advisory-preview", help=advisory_preview.HELP)(advisory_preview.advisory_preview)
+    if word in {"", "backfill"}:
+        from cpersona_cli.commands import backfill  # noqa: PLC0415
+
+        app.command("backfill", help=backfill.HELP)(backfill.backfill)
     if word in {"", "traps"}:
         from cpersona_cli.commands import traps  # noqa: PLC0415
 

@@ -64,7 +64,8 @@ def _explained(trap: Trap) -> Section:
     return Section(title=trap.id, rows=[(label, text, "") for label, text in rows], verbosity=0)
 
 
-_CHECKS = {Needs.START: "cpersona-cli doctor --start --only {}", Needs.FIT: "cpersona-cli dimension"}
+_CHECKS = {Needs.START: "cpersona-cli doctor --start --only {}", Needs.FIT: "cpersona-cli dimension",
+           Needs.ADVISORY: "cpersona-cli advisory-preview"}  # fmt: skip
 
 _NEEDS = {
     "machine": "all registrations and files together",
@@ -73,6 +74,7 @@ _NEEDS = {
     "endpoint": "each embedding endpoint, over the network",
     "start": "each registered server that is started, with --start",
     "fit": "each database against the endpoint its vectors are searched with, by cpersona-cli dimension",
+    "advisory": "each registration whose server is asked for its words, by cpersona-cli advisory-preview",
 }
 
 

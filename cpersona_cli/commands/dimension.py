@@ -27,7 +27,8 @@ nothing. Exit codes: 0 they fit, 1 they do not, 2 usage, 3 no verdict (the endpo
 """
 
 Url = Annotated[
-    str | None, typer.Option("--url", metavar="URL", help="Beside this endpoint, in place of the registrations’ own.")
+    str | None,
+    typer.Option("--url", metavar="URL", help="Beside this endpoint, in place of those of the registrations."),
 ]
 Sample = Annotated[
     int,

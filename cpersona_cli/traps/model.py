@@ -56,6 +56,7 @@ class Group(StrEnum):
     NAMES = "names"
     NETWORK = "network"
     ENDPOINT = "endpoint"
+    ADVISORY = "advisory"
     DATABASE = "database"
     VECTORS = "vectors"
     IDENTITY = "identity"
@@ -76,6 +77,7 @@ class Needs(StrEnum):
     ENDPOINT = "endpoint"  # once for each embedding endpoint, over the network
     START = "start"  # once for each registration whose server was started
     FIT = "fit"  # once for each database and endpoint that were measured against each other
+    ADVISORY = "advisory"  # once for each registration whose advisory was previewed
 
 
 class CannotTellError(Exception):
@@ -175,6 +177,32 @@ class Judged:
 
 
 @record(kw_only=True)
+class Previewed:
+    """What the next recalls of one registration would tell its agent, with secrets removed.
+
+    ``live``: measured, not replayed. ``state`` is the server's own at the end (``hint``, ``fault``, ...), ``evidence``
+    the reason it gives and ``means`` the reason as we name it. ``hidden`` counts the secret characters in its words.
+    ``refused`` is the exception with which the server does not start. ``enabled``: it tells its agent at all, and
+    ``switch`` is the setting that says so. ``silent`` are sentences about what is broken and not said. ``repair``
+    mends what is broken. ``chosen``: the registration was told that it is to run without an endpoint.
+    """
+
+    label: str
+    target: Target
+    live: bool = True
+    state: str = "unknown"
+    evidence: str = ""
+    means: str = ""
+    hidden: int = 0
+    refused: str = ""
+    enabled: bool = True
+    switch: str = ""
+    silent: tuple[str, ...] = ()
+    repair: Repair = Repair(prose="")
+    chosen: bool = False
+
+
+@record(kw_only=True)
 class Facts:
     """All a trap may know. A trap is a pure function of this: it opens, starts and measures nothing itself.
 
@@ -184,7 +212,8 @@ class Facts:
     where no registration reads them: shell start files, ``.env``, this shell. ``instructions`` are the files that the
     clients' agents read in every session. ``endpoints`` are those that were asked, with what was
     measured. ``starts`` are the registrations whose server was started, or was to be. ``fits`` are databases that were
-    measured against an endpoint. ``unfinished`` names what could not be looked at in time, and why.
+    measured against an endpoint, ``previews`` what registrations would tell their agents.
+    ``unfinished`` names what could not be looked at in time, and why.
     """
 
     machine: Machine
@@ -198,8 +227,9 @@ class Facts:
     endpoints: tuple[Subject, ...] = ()
     starts: tuple[Start, ...] = ()
     fits: tuple[Judged, ...] = ()
+    previews: tuple[Previewed, ...] = ()
     unfinished: tuple[str, ...] = ()
-    current: Target | Database | Subject | Start | Judged | None = None
+    current: Target | Database | Subject | Start | Judged | Previewed | None = None
 
     @property
     def target(self) -> Target:
@@ -218,7 +248,7 @@ class Facts:
     @property
     def endpoint(self) -> Subject:
         """The endpoint under examination."""
-        if self.current is None or isinstance(self.current, Target | Database | Start | Judged):
+        if self.current is None or isinstance(self.current, Target | Database | Start | Judged | Previewed):
             raise SkipError("no endpoint was asked")
         return self.current
 
@@ -234,6 +264,13 @@ class Facts:
         """The database and the endpoint under examination."""
         if not isinstance(self.current, Judged):
             raise SkipError("no vectors were compared")
+        return self.current
+
+    @property
+    def previewed(self) -> Previewed:
+        """The preview under examination."""
+        if not isinstance(self.current, Previewed):
+            raise SkipError("no advisory was previewed")
         return self.current
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cpersona_cli.traps import (
+    advisory,
     database,
     database_calibration,
     database_file,
@@ -60,6 +61,7 @@ ALL: tuple[Trap, ...] = (
     *network_remote.TRAPS,
     *live.TRAPS,
     *vectors_fit.ENDPOINT_TRAPS,
+    *advisory.TRAPS,
     *database.TRAPS,
     *database_path.TRAPS,
     *database_file.TRAPS,

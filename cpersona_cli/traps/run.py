@@ -18,6 +18,7 @@ from cpersona_cli.traps.model import (
     Finding,
     Judged,
     Needs,
+    Previewed,
     Severity,
     SkipError,
     Target,
@@ -27,7 +28,7 @@ from cpersona_cli.traps.model import (
 if TYPE_CHECKING:
     from cpersona_cli.traps.endpoint import Subject
 
-    Examined: TypeAlias = Target | Database | Subject | Start | Judged | None
+    Examined: TypeAlias = Target | Database | Subject | Start | Judged | Previewed | None
 
 
 class State(StrEnum):
@@ -90,6 +91,7 @@ def _nothing(trap: Trap) -> str:
         Needs.ENDPOINT: "no embedding endpoint that can be called",
         Needs.START: "no server was started (--start does)",
         Needs.FIT: "no stored vectors were compared (cpersona-cli dimension does)",
+        Needs.ADVISORY: "no advisory was previewed (cpersona-cli advisory-preview does)",
         Needs.MACHINE: "nothing to look at",
     }[trap.needs]
 
@@ -106,6 +108,8 @@ def _by_subject(trap: Trap, facts: Facts) -> list[list[tuple[Examined, _Outcome]
         return [[(s, _once(trap, replace(facts, current=s), s.registration.label))] for s in facts.starts]
     if trap.needs is Needs.FIT:
         return [[(j, _once(trap, replace(facts, current=j), j.subject))] for j in facts.fits]
+    if trap.needs is Needs.ADVISORY:
+        return [[(p, _once(trap, replace(facts, current=p), p.label))] for p in facts.previews]
     groups = groupby(facts.targets, key=lambda target: id(target.registration))
     return [
         [(t, _once(trap, replace(facts, current=t), t.registration.label)) for t in targets] for _, targets in groups

@@ -18,6 +18,7 @@ GROUPS = {
     Group.NAMES: "names and values of settings: misspelt, shadowed, unusable, read by nobody",
     Group.NETWORK: "the embedding endpoint's address, proxies, and how the embedding server is started",
     Group.ENDPOINT: "what the embedding endpoint answers when it is asked: refused, another contract, another model",
+    Group.ADVISORY: "what the agent is told about its memory, and what it is not told (`advisory-preview`)",
     Group.DATABASE: "where the database is, whether it can be opened, what is in it",
     Group.VECTORS: "the stored vectors: missing, mixed, of another model",
     Group.IDENTITY: "agent ids, projects, access tables, and what the agent is told of its memory",
