@@ -1,0 +1,196 @@
+"""What an import has to know beside its sources: whose memory it is, what is kept of a text, where vectors come from.
+
+All of it is told from the database and from the registrations that open it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cpersona_cli.commands.chosen import named
+from cpersona_cli.commands.errors import UsageError
+from cpersona_cli.commands.import_request import Request, Times
+from cpersona_cli.commands.workplace import Workplace
+from cpersona_cli.embedding.model import Endpoint, Mode
+from cpersona_cli.history.bring_in import NoVectors
+from cpersona_cli.history.model import HistoryError
+from cpersona_cli.history.plan import Plan
+from cpersona_cli.history.summaries import read as read_summaries
+from cpersona_cli.history.wants import FORMER_LIMIT, LIMIT, Form, Wants
+from cpersona_cli.install.machine import Machine
+from cpersona_cli.install.proxies import is_loopback
+from cpersona_cli.rebuild.job import users
+from cpersona_cli.rebuild.target import Identified
+from cpersona_cli.record import replace
+from cpersona_cli.report.backfill import Around, tokens
+from cpersona_cli.report.reembed import identity
+from cpersona_cli.store.audit_model import Lens
+from cpersona_cli.store.boundary import Penalty, rule_of
+from cpersona_cli.store.writing.filling import Bare, count_bare
+from cpersona_cli.store.writing.imports import Record, imports
+from cpersona_cli.store.writing.locks import in_use
+from cpersona_cli.store.writing.mainfile import Main
+from cpersona_cli.text import plural, safe
+from cpersona_cli.traps.database_schema import FIRST_LINE
+from cpersona_cli.traps.rows import lens_of, number, starting
+
+#: The agent of the client's own hooks, which the server does not read.
+_AGENT = "CPERSONA_AGENT_ID"
+_CAP = "CPERSONA_MAX_CONTENT_LENGTH"
+#: Agents that are listed where one is to be chosen.
+_LISTED = 8
+
+
+def agents(place: Workplace) -> Sequence[str]:
+    """The agents that have rows in the database, those with most memories first."""
+    audit = place.database.reading.audit
+    rows: dict[str, int] = {}
+    for places in (audit.memories, audit.episodes):
+        for (agent, _, _), count in places.items():
+            rows[agent] = rows.get(agent, 0) + count
+    for agent in audit.profiles:
+        rows.setdefault(agent, 0)
+    return sorted(rows, key=lambda agent: -rows[agent])
+
+
+def agent_of(request: Request, place: Workplace) -> str:
+    """Whose memory talk becomes: as named, as a registration names it, or the only one there is; else nobody's."""
+    if request.agent is not None:
+        return request.agent
+    named_by = {target.environment.get(_AGENT) for target in place.targets} - {None, ""}
+    if len(named_by) == 1:
+        return str(named_by.pop())
+    known = agents(place)
+    return known[0] if len(known) == 1 and not place.database.reading.audit.more_places else ""
+
+
+def nobody(place: Workplace, error: HistoryError) -> UsageError:
+    """What to say where talk was read and nobody is known whose it is."""
+    known = [safe(agent, 60) for agent in agents(place)]
+    more = f" and {len(known) - _LISTED:,} more" if len(known) > _LISTED else ""
+    there = f"; in the database are {', '.join(known[:_LISTED])}{more}" if known else "; the database holds none yet"
+    return UsageError(f"{error}{there}")
+
+
+def wants(request: Request, place: Workplace, times: Times) -> Wants:
+    """The request, with what the clients of the database do. Raises ``UsageError``."""
+    try:
+        summaries = read_summaries(request.summaries) if request.summaries is not None else {}
+    except HistoryError as error:
+        raise UsageError(f"--summaries: {error}") from None
+    return Wants(
+        agent=agent_of(request, place),
+        keep_agents=request.agent is None,
+        project=request.project,
+        channel=request.channel,
+        form=Form(request.form or Form.MEMORIES),
+        since=times.since,
+        until=times.until,
+        undated=times.undated,
+        limit=limit(place),
+        no_penalty=request.no_penalty,
+        clamp=request.clamp,
+        lens=lens(place),
+        now=times.clock.now,
+        summaries=summaries,
+    )
+
+
+def limit(place: Workplace) -> int:
+    """The characters of a text that every client keeps; where none is known, those of the oldest for the schema."""
+    known = [int(number(target.settings[_CAP])) for target in starting(place.everyone)]
+    if known:
+        return max(1, min(known))
+    return FORMER_LIMIT if place.database.reading.schema == FIRST_LINE else LIMIT
+
+
+def lens(place: Workplace) -> Lens:
+    """How memories are weakened: by a client that does it, else as one would by its release if it were told to."""
+    known = list(starting(place.everyone))
+    weakening = next((found for target in known if (found := lens_of(target)) is not None), None)
+    if weakening is not None or not known:
+        return weakening or Lens(rule_of(None), Penalty())
+    settings = known[0].settings
+    penalty = Penalty(number(settings["CPERSONA_EPISODE_DECAY_RATE"]), number(settings["CPERSONA_EPISODE_DECAY_FLOOR"]))
+    return Lens(rule_of(known[0].version.version), penalty)
+
+
+def endpoint(request: Request, place: Workplace, machine: Machine) -> Endpoint | None:
+    """The endpoint that vectors come from; None where none is called. Raises ``UsageError`` where that is not known."""
+    if request.no_embed:
+        return None
+    goals = place.goals()
+    configured = goals[0].endpoint if goals else None
+    if request.chosen.url is not None:
+        chosen = named(request.chosen, machine.env)
+        if request.chosen.model is not None:
+            return replace(chosen, named=True)
+        return chosen if configured is None else replace(chosen, model=configured.model, named=configured.named)
+    if configured is None:
+        raise UsageError(
+            f"no registration opens {place.database.path}, so nothing says where vectors come from; add --url, or"
+            " --no-embed to store without vectors"
+        )
+    return None if configured.mode == Mode.NONE else configured
+
+
+def waiting(database: Path) -> Bare:
+    """The rows of earlier imports that still have no vector. Raises ``StoreError``."""
+    if not imports(database):
+        return Bare(rows=0, characters=0)
+    with Main(database) as main, Record(database) as kept:
+        return count_bare(main, kept)
+
+
+def around(
+    request: Request, place: Workplace, wanted: Wants, plan: Plan, *, found: Identified | None, bare: Bare
+) -> Around:
+    """What is to be said beside the plan."""
+    known = list(starting(place.everyone))
+    weakening = [target.registration.label for target in known if lens_of(target) is not None]
+    embeds = found is not None and found.target is not None and why_none(plan, found) == ""
+    far = found is not None and not is_loopback(found.endpoint.url) and embeds
+    return Around(
+        agent=wanted.agent,
+        keep_agents=wanted.keep_agents,
+        project=wanted.project or "",
+        channel=wanted.channel or "",
+        limit=wanted.limit,
+        no_penalty=wanted.no_penalty,
+        vectors=_vectors(request, plan, found, bare),
+        sends=found.endpoint.address if found is not None and far and (not plan.empty or bare.rows) else "",
+        holders=users(in_use(place.database.path)),
+        weakening=tuple(dict.fromkeys(weakening)),
+        clients=bool(known),
+        waiting=bare.rows if embeds else 0,
+    )
+
+
+def why_none(plan: Plan, found: Identified) -> str:
+    """Why no vectors would be made although they are wanted; nothing where they would."""
+    if found.target is None:
+        return NoVectors.UNUSABLE
+    widths = plan.present.widths
+    return NoVectors.OTHER_WIDTH if widths and found.target.dim != next(iter(widths)) else ""
+
+
+def _vectors(request: Request, plan: Plan, found: Identified | None, bare: Bare) -> str:
+    later = "`cpersona-cli reembed --only missing` adds them"
+    if found is None:
+        return f"none (--no-embed); {later}" if request.no_embed else "none: the server works without an endpoint"
+    why = why_none(plan, found)
+    if why == NoVectors.OTHER_WIDTH and found.target is not None:
+        there = next(iter(plan.present.widths))
+        return f"none: the endpoint gives {found.target.dim} dimensions, and those stored have {there}; {later}"
+    if found.target is None:
+        return f"none: {safe(' '.join(found.refusals) or why, 400)}; once it answers, {later}"
+    rows = sum(plan.rows.values()) + bare.rows
+    if not rows:
+        return "none to be made"
+    return f"{plural(rows, 'text')}, {tokens(plan.characters + bare.characters)}; {identity(found.target)}"
+
+
+def secrets(request: Request, machine: Machine) -> Sequence[str]:
+    """The secrets of an endpoint named on the command line."""
+    return named(request.chosen, machine.env).secrets if request.chosen.url is not None else ()

@@ -1,0 +1,336 @@
+"""One run of an import: what is read, what it would change, whether the user agrees, and the work."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cpersona_cli.commands import import_around as surroundings
+from cpersona_cli.commands import import_later as later
+from cpersona_cli.commands.errors import CommandError, UsageError
+from cpersona_cli.commands.gate import gate
+from cpersona_cli.commands.import_request import Request, again, check, times
+from cpersona_cli.commands.process import TerminatedError, crash, impatient
+from cpersona_cli.commands.rebuild_request import pointing
+from cpersona_cli.commands.signals import patient
+from cpersona_cli.commands.talk import Talk
+from cpersona_cli.commands.workplace import Workplace, asking, find
+from cpersona_cli.embedding.model import Endpoint
+from cpersona_cli.history.bring_in import Brought, NoVectors, bring_in
+from cpersona_cli.history.gather import Read, gather
+from cpersona_cli.history.model import Format, HistoryError
+from cpersona_cli.history.plan import Plan, know, make_plan
+from cpersona_cli.history.read import read
+from cpersona_cli.history.wants import Wants
+from cpersona_cli.install.machine import Machine, this_machine
+from cpersona_cli.rebuild.model import Progress
+from cpersona_cli.rebuild.target import Identified, identified
+from cpersona_cli.record import replace
+from cpersona_cli.report import backfill as page
+from cpersona_cli.report import inventory
+from cpersona_cli.report.backfill import Around
+from cpersona_cli.report.backfill_json import document
+from cpersona_cli.report.exits import Exit
+from cpersona_cli.report.model import Report, Section
+from cpersona_cli.report.output import show
+from cpersona_cli.report.progress import Form, Teller, telling
+from cpersona_cli.report.reembed import Step, refused_section, steps_sections
+from cpersona_cli.store.model import StoreError
+from cpersona_cli.store.writing.filling import Bare
+from cpersona_cli.store.writing.scratch import Scratch
+from cpersona_cli.text import plural
+
+
+def run(request: Request, machine: Machine | None = None) -> Report:
+    """Do what was asked. Raises ``CommandError`` when there can be no result."""
+    start = time.monotonic()
+    check(request)
+    form = Form.NONE if request.quiet and request.progress is None else Form(request.progress or Form.TEXT)
+    with telling(form, code=_code) as teller:
+        report = Run(request, machine or this_machine(), teller).report()
+        report = replace(report, elapsed=time.monotonic() - start)
+        teller.done(report.exit_code)
+    return report
+
+
+def _code(error: BaseException) -> int:
+    """The exit code that the application will make of an exception."""
+    if isinstance(error, KeyboardInterrupt):
+        return Exit.INTERRUPTED
+    if isinstance(error, TerminatedError):
+        return Exit.TERMINATED
+    return error.code if isinstance(error, CommandError) else Exit.NO_VERDICT
+
+
+@dataclass(slots=True)
+class Run:
+    """One run: what was found out so far, step by step."""
+
+    request: Request
+    machine: Machine
+    teller: Teller
+
+    @property
+    def talk(self) -> Talk:
+        """What is asked of the user."""
+        return Talk(self.teller, str(self.machine.home), self.request.yes)
+
+    def report(self) -> Report:
+        """All of it."""
+        request = self.request
+        # what can be told of the request alone is told before anything is looked at
+        moments = times(request, dt.datetime.now(dt.UTC))
+        place = find(request.selection, self.machine, again(request), asking())
+        try:
+            endpoint = None if request.action else surroundings.endpoint(request, place, self.machine)
+            refused = self._gated(place, endpoint)
+            if refused is not None:
+                return refused
+            if request.action:
+                return later.act(request.action, place, self)
+            wanted = surroundings.wants(request, place, moments)
+            with Scratch() as scratch:
+                self.teller.tell(phase("reading"))
+                know(place.database.path, scratch)
+                source = Format(request.source) if request.source is not None else None
+                found = gather(read(request.paths, moments.clock, source), wanted, scratch, tell=self._reading)
+                return self._planned(place, wanted, scratch, found, endpoint)
+        except HistoryError as error:
+            raise surroundings.nobody(place, error) if "--agent" in str(error) else UsageError(str(error)) from error
+        except StoreError as error:
+            raise CommandError(str(error)) from error
+
+    def _gated(self, place: Workplace, endpoint: Endpoint | None) -> Report | None:
+        """The refusal where the result would be wrong."""
+        uncalled = "" if endpoint is not None else "no endpoint is called"
+        checks, findings = gate(place, named=self.request.chosen.url is not None, uncalled=uncalled)
+        if not findings:
+            return None
+        without = "; --no-embed stores without vectors" if endpoint is not None else ""
+        return self.base(
+            place,
+            checks=checks,
+            findings=findings,
+            error_code=Exit.NEGATIVE,
+            summary=f"refused, because the result would be wrong; nothing was changed{without}",
+            next_command=f"cpersona-cli traps explain {findings[0].trap}",
+        )
+
+    def _reading(self, conversations: int, rows: int) -> None:
+        said = f"{plural(conversations, 'conversation')}, {plural(rows, 'message')}"
+        self.teller.tell(phase("reading", why=said))
+
+    def _planned(
+        self, place: Workplace, wanted: Wants, scratch: Scratch, found: Read, endpoint: Endpoint | None
+    ) -> Report:
+        request, path = self.request, place.database.path
+        target = None
+        if endpoint is not None:
+            self.teller.tell(phase("asking the endpoint"))
+            target = identified(endpoint)
+        plan = make_plan(path, scratch, found, wanted, tell=lambda name: self.teller.tell(phase(name)))
+        plan = replace(plan, refusals=(*self._strictly(found), *plan.refusals))
+        bare = surroundings.waiting(path) if target is not None else Bare(rows=0, characters=0)
+        around = surroundings.around(request, place, wanted, plan, found=target, bare=bare)
+        self.teller.clear()
+        sections = list(page.plan_sections(plan, around))
+        shown = {"plan": plan, "around": around}
+        if plan.refusals:
+            return self.base(
+                place,
+                sections=[refused_section(plan.refusals), *sections],
+                fields=shown,
+                measured=1,
+                error_code=Exit.NEGATIVE,
+                summary="refused; nothing was changed",
+            )
+        command = again(request, database=path, agent=wanted.agent if request.agent is None else "")
+        rows = page.by_kind(plan.rows)
+        if request.dry_run:
+            return self.base(
+                place,
+                sections=sections,
+                fields=shown,
+                measured=1,
+                error_code=Exit.NEGATIVE if plan.empty and failed(plan) else Exit.OK,
+                summary=f"{rows} would be stored{_unread(found)}; nothing was changed",
+                next_command="" if plan.empty else command,
+            )
+        if plan.empty and not around.waiting:
+            return self.base(
+                place,
+                sections=sections,
+                fields=shown,
+                measured=1,
+                error_code=Exit.NEGATIVE if failed(plan) else Exit.OK,
+                summary=f"{_nothing(plan)}; nothing was changed",
+            )
+        self._agree(sections, plan, around)
+        return self._work(place, wanted, scratch, target, shown)
+
+    def _strictly(self, found: Read) -> Sequence[str]:
+        """Why ``--strict`` forbids it."""
+        if not self.request.strict:
+            return ()
+        undated = sum(found.undated.values())
+        parts = [f"{plural(found.unread_count, 'place')} could not be read"] if found.unread_count else []
+        parts += [f"{plural(undated, 'time')} {'is' if undated == 1 else 'are'} not known"] if undated else []
+        return [f"{' and '.join(parts)}, which --strict forbids"] if parts else []
+
+    def _agree(self, sections: Sequence[Section], plan: Plan, around: Around) -> None:
+        """Show the plan and have it confirmed. Raises ``UsageError`` where it is not."""
+        if self.request.yes:
+            return
+        if asking() is None:
+            sent = f", and to send texts to {around.sends}" if around.sends else ""
+            raise UsageError(
+                f"nobody is here to confirm the plan; look at it with --dry-run, then add --yes to carry it out{sent}"
+            )
+        self.teller.clear()
+        show(sections, str(self.machine.home))
+        harm = (
+            f"{plural(plan.changed, 'memory', 'memories')} that are there would count differently. "
+            if plan.changed
+            else ""
+        )
+        verb = "Send the texts there and store" if around.sends else "Store"
+        if not self.talk.ask(f"{harm}{verb} {page.by_kind(plan.rows)}? It can be undone. Type yes:"):
+            raise UsageError("the plan was not confirmed; nothing was changed")
+
+    def _work(
+        self, place: Workplace, wanted: Wants, scratch: Scratch, target: Identified | None, shown: Mapping[str, Any]
+    ) -> Report:
+        path, plan = place.database.path, shown["plan"]
+        with patient(self.talk.stopping) as patience:
+            try:
+                done = bring_in(
+                    path, scratch, plan, wanted, identified=target, tell=self.teller.tell, stop=patience.stop
+                )
+            except (KeyboardInterrupt, TerminatedError) as error:
+                impatient()
+                return self._broken(place, shown, Exit(_code(error)), "interrupted")
+            except StoreError as error:
+                return self._broken(place, shown, Exit.NEGATIVE, "stopped", str(error))
+            except Exception as error:  # noqa: BLE001 - a bug of ours must not hide what was stored
+                return self._broken(
+                    place, shown, Exit.NEGATIVE, "stopped", crash(error, "What was stored until then is stored.")
+                )
+        self.teller.clear()
+        steps = self._steps(place, done)
+        return self.base(
+            place,
+            sections=[*page.ended_sections(done, plan.read), *steps_sections(steps)],
+            fields={**shown, "done": done},
+            measured=1,
+            error_code=patience.code if done.interrupted else Exit.OK if done.whole else Exit.NEGATIVE,
+            summary=summary(done, plan.read),
+            next_command=self._next(place, wanted, done),
+        )
+
+    def _broken(self, place: Workplace, shown: Mapping[str, Any], code: Exit, word: str, sentence: str = "") -> Report:
+        """The report of a run that was cut off: each transaction until then is whole."""
+        return self.base(
+            place,
+            fields=shown,
+            unsettled=[sentence] if sentence else [],
+            error_code=code,
+            summary=f"{word}; what was stored until then is kept, and the same command stores the rest",
+            next_command=again(self.request, database=place.database.path),
+        )
+
+    def _next(self, place: Workplace, wanted: Wants, done: Brought) -> str:
+        if done.interrupted:
+            agent = wanted.agent if self.request.agent is None else ""
+            return again(self.request, database=place.database.path, agent=agent)
+        if done.without_vector and done.why_none == NoVectors.OTHER_WIDTH:
+            return " ".join(["cpersona-cli dimension", *self._about(place)])
+        if done.without_vector and done.why_none != NoVectors.NOT_WANTED:
+            return " ".join(["cpersona-cli reembed --only missing", *self._about(place)])
+        return ""
+
+    def _about(self, place: Workplace) -> list[str]:
+        words = pointing(self.request)
+        if self.request.selection.db is None:
+            words.append(f"--db {shlex.quote(str(place.database.path))}")
+        return words
+
+    def _steps(self, place: Workplace, done: Brought) -> Sequence[Step]:
+        db = f"--db {shlex.quote(str(place.database.path))}"
+        steps = []
+        if done.without_vector and done.why_none == NoVectors.NOT_WANTED and self.request.no_embed:
+            steps.append(
+                Step(
+                    sentence="rows without a vector are found by their words alone: give them one",
+                    commands=(f"cpersona-cli reembed --only missing {db}",),
+                )
+            )
+        if done.id:
+            steps.append(
+                Step(
+                    sentence="undo takes these rows out again, as long as they stay as they are",
+                    commands=(f"cpersona-cli backfill undo {db}",),
+                )
+            )
+        return steps
+
+    def base(self, place: Workplace, *, fields: Mapping[str, Any] | None = None, **parts: Any) -> Report:  # noqa: ANN401
+        """A report: ``parts`` of it, and the ``fields`` of this command's document."""
+        path = place.database.path
+        own = [value for goal in place.goals() for value in goal.endpoint.secrets]
+        return Report(
+            command="backfill",
+            headline=str(path),
+            payload=document(database=path, action=self.request.action or "import", **(fields or {})),
+            home=str(self.machine.home),
+            secrets=(*inventory.secrets(place.facts), *own, *self._chosen_secrets()),
+            **{"notes": self.request.notes, **parts},
+        )
+
+    def _chosen_secrets(self) -> Sequence[str]:
+        return surroundings.secrets(self.request, self.machine)
+
+
+def failed(plan: Plan) -> bool:
+    """Whether nothing came of it for no rule: something could not be read or dated, and nothing is there either."""
+    read, tallies = plan.read, (plan.memories, plan.episodes)
+    broken = read.unread_count or sum(read.undated.values())
+    return bool(broken) and plan.empty and not any(one.duplicates for one in tallies)
+
+
+def summary(done: Brought, read: Read) -> str:
+    """The last line: what became of everything that was read."""
+    tallies = (done.memories, done.episodes)
+    parts = [f"{page.by_kind(done.rows)} stored"]
+    for count, words in (
+        (sum(one.duplicates for one in tallies), "there already"),
+        (sum(one.out for one in tallies), "left out"),
+        (sum(one.failures for one in tallies), "failed"),
+        (sum(one.rest for one in tallies), "not come to"),
+    ):
+        parts += [f"{count:,} {words}"] if count else []
+    parts += [f"{read.unread_count:,} could not be read"] if read.unread_count else []
+    parts += [f"{done.without_vector:,} without a vector"] if done.without_vector else []
+    parts += ["interrupted"] if done.interrupted else []
+    return ", ".join(parts)
+
+
+def _nothing(plan: Plan) -> str:
+    """That there is nothing to store, and whether that is good."""
+    if not failed(plan):
+        return f"nothing new{_unread(plan.read)}"
+    read = plan.read
+    of = max(read.unread_count + read.conversations + read.rows, 1)
+    return f"0 of {of:,} imported"
+
+
+def _unread(read: Read) -> str:
+    return f", {read.unread_count:,} could not be read" if read.unread_count else ""
+
+
+def phase(name: str, *, why: str = "") -> Progress:
+    """A step of the work that has no end to count towards."""
+    return Progress(phase=name, done=0, total=0, why=why)
