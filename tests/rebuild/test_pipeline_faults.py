@@ -213,7 +213,7 @@ def test_many_long_texts_cost_one_request_each_once_the_window_is_known() -> Non
     some = [*many(600), *rows(*long, first=601)]
     sink = ListSink()
     with serving(refuses_over=60) as server:
-        result = fetched(server, some, sink)
+        result = fetched(server, some, sink, concurrency=2)
     assert result.counts.unchanged == 40
     assert result.counts.done == 600
     assert result.learned["window"] == 60
@@ -232,7 +232,7 @@ def test_a_stated_batch_limit_is_learned_and_kept() -> None:
     answer = Answer(400, {"error": {"message": message, "type": "InvalidParameter", "code": "InvalidParameter"}})
     some, sink = many(1000), ListSink()
     with serving(before=lambda request, _: answer if len(request.texts) > 10 else None) as server:
-        result = fetched(server, some, sink)
+        result = fetched(server, some, sink, concurrency=2)
     assert result.learned["batch"] == 10
     assert right(sink, some)
     assert sum(len(call.texts) > 10 for call in server.calls) <= 3
@@ -241,7 +241,7 @@ def test_a_stated_batch_limit_is_learned_and_kept() -> None:
 def test_a_batch_limit_nobody_states_is_halved() -> None:
     some, sink = many(650), ListSink()
     with serving(body_limit=None, before=lambda r, _: Answer(413, "") if len(r.texts) > 20 else None) as server:
-        result = fetched(server, some, sink)
+        result = fetched(server, some, sink, concurrency=2)
     assert right(sink, some)
     assert result.learned["bytes"] > 0
     assert sum(len(call.texts) > 20 for call in server.calls) <= 12
@@ -276,7 +276,7 @@ def test_the_tokens_of_a_request_are_no_length_of_a_text() -> None:
 
     some, sink = many(900), ListSink()
     with serving(before=before) as server:
-        result = fetched(server, some, sink)
+        result = fetched(server, some, sink, concurrency=2)
     assert right(sink, some)
     assert not sink.refused
     assert 0 < result.learned["tokens"] < 400
