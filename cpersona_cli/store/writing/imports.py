@@ -98,7 +98,7 @@ def backup_path(database: Path) -> Path:
 
 
 def imports(database: Path) -> tuple[Import, ...]:
-    """All imports and repairs on record, the latest first. Raises ``StoreError``."""
+    """All imports and repairs on record that did anything, the latest first. Raises ``StoreError``."""
     connection = _reading(database)
     if connection is None:
         return ()
@@ -165,6 +165,7 @@ def _imports(connection: sqlite3.Connection) -> tuple[Import, ...]:
         for number, identifier, action, started, finished, undone, kept in connection.execute(
             "SELECT number, id, action, started, finished, undone, kept FROM imports ORDER BY number DESC"
         )
+        if number in counts
     )
 
 
