@@ -25,6 +25,7 @@ from cpersona_cli.history.gather import Read, gather
 from cpersona_cli.history.model import Format, HistoryError
 from cpersona_cli.history.plan import Plan, know, make_plan
 from cpersona_cli.history.read import read
+from cpersona_cli.history.rows import UNDATED
 from cpersona_cli.history.wants import Wants
 from cpersona_cli.install.machine import Machine, this_machine
 from cpersona_cli.rebuild.model import Progress
@@ -176,9 +177,9 @@ class Run:
         """Why ``--strict`` forbids it."""
         if not self.request.strict:
             return ()
-        undated = sum(found.undated.values())
+        undated = _undated(found)
         parts = [f"{plural(found.unread_count, 'place')} could not be read"] if found.unread_count else []
-        parts += [f"{plural(undated, 'time')} {'is' if undated == 1 else 'are'} not known"] if undated else []
+        parts += [f"{undated:,} of what was read {'has' if undated == 1 else 'have'} no date"] if undated else []
         return [f"{' and '.join(parts)}, which --strict forbids"] if parts else []
 
     def _agree(self, sections: Sequence[Section], plan: Plan, around: Around) -> None:
@@ -297,8 +298,12 @@ class Run:
 def failed(plan: Plan) -> bool:
     """Whether nothing came of it for no rule: something could not be read or dated, and nothing is there either."""
     read, tallies = plan.read, (plan.memories, plan.episodes)
-    broken = read.unread_count or sum(read.undated.values())
-    return bool(broken) and plan.empty and not any(one.duplicates for one in tallies)
+    return bool(read.unread_count or _undated(read)) and plan.empty and not any(one.duplicates for one in tallies)
+
+
+def _undated(read: Read) -> int:
+    """Messages and conversations that are left out because no date of them is known."""
+    return sum(one.left_out.get(UNDATED, 0) for one in (read.memories, read.episodes))
 
 
 def summary(done: Brought, read: Read) -> str:
