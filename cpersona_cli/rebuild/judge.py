@@ -10,7 +10,7 @@ quality: another model may well be right to differ.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import TypeVar
 
@@ -29,8 +29,8 @@ from cpersona_cli.store.model import Kind
 
 #: Searches made, and rows searched through, at most.
 QUERIES, ROWS = 200, 2000
-#: Neighbours compared.
-TOP = 10
+#: Neighbours compared, and rows whose neighbours are.
+TOP, NEIGHBOURHOODS = 10, 60
 #: Fewer searches or neighbourhoods than this say nothing.
 FEWEST = 20
 #: Places after which a row counts as not found.
@@ -95,12 +95,14 @@ async def judge(
     async with Caller(endpoint=new, factory=factory, clock=clock) as caller:
         ours = _Side(caller, budget, tell)
         made = await ours.embed({place: row.text for place, row in enumerate(rows) if row.new is None}, "rows")
-        fresh = _usable({**{place: row.new for place, row in enumerate(rows) if row.new is not None}, **made})
-        searched = await ours.embed({place: parts[place] for place in asked if place in fresh}, "searches")
+        given = {place: row.new for place, row in enumerate(rows) if row.new is not None}
+        fresh = _Searched(_usable({**given, **made}))
+        searched = await ours.embed({place: parts[place] for place in asked if place in fresh.vectors}, "searches")
     # a row that was never tried would be missing on one side only
-    tried = fresh.keys() | ours.failed
-    stored = _usable({place: row.old for place, row in enumerate(rows) if row.old is not None and place in tried})
-    places = _places(searched, fresh)
+    tried = fresh.vectors.keys() | ours.failed
+    former = {place: row.old for place, row in enumerate(rows) if row.old is not None and place in tried}
+    stored = _Searched(_usable(former))
+    places = fresh.places(searched)
     if searched and not places:
         ours.why = "the endpoint answers with another width than that of the new vectors"
     before: Mapping[int, int] = {}
@@ -108,11 +110,11 @@ async def judge(
     if old is not None:
         async with Caller(endpoint=old, factory=factory, clock=clock) as caller:
             theirs = _Side(caller, budget, tell)
-            proofs = _spread([place for place in stored if place in parts], _PROOFS)
-            why = await _another(theirs, {place: rows[place].text for place in proofs}, stored)
+            proofs = _spread([place for place in stored.vectors if place in parts], _PROOFS)
+            why = await _another(theirs, {place: rows[place].text for place in proofs}, stored.vectors)
             if not why:
                 answers = await theirs.embed({place: parts[place] for place in places}, "searches before")
-                before = _places(answers, stored)
+                before = stored.places(answers)
                 why = "" if before else theirs.why
             sent += theirs.sent
     judgement = Judgement(
@@ -122,7 +124,7 @@ async def judge(
         texts_sent=sent,
         seconds=clock.now() - start,
     )
-    judgement = _weighed(judgement, places, before, len(fresh), len(stored))
+    judgement = _weighed(judgement, places, before, len(fresh.vectors), len(stored.vectors))
     return replace(judgement, sentences=tuple(sentences(judgement, ours.why)))
 
 
@@ -195,7 +197,7 @@ async def _another(side: _Side, texts: Mapping[int, str], stored: Vectors) -> st
 
 def _cosine(left: bytes, right: bytes) -> float:
     scale = (length(left) or 0.0) * (length(right) or 0.0)
-    return Pool([left]).scores(right)[0] / scale if scale else 0.0
+    return next(Pool([left]).scores([right]))[0] / scale if scale else 0.0
 
 
 def _distinct(items: Sequence[Item]) -> list[Item]:
@@ -218,48 +220,51 @@ def _usable(vectors: Mapping[int, bytes | None]) -> Vectors:
     return {place: vector for place, vector in sound.items() if len(vector) == common}
 
 
-def _places(searches: Vectors, vectors: Vectors) -> Mapping[int, int]:
-    """For each search the place of its own row among all rows, from 1; equal scores count against it.
+class _Searched:
+    """Vectors that are searched among, by place."""
 
-    A row without a usable vector is found by no search: its place is behind all others.
-    """
-    order = list(vectors)
-    index = {place: number for number, place in enumerate(order)}
-    pool = Pool([vectors[place] for place in order])
-    places = {}
-    for place, query in searches.items():
-        if place not in index:
-            places[place] = len(order) + 1
-        elif len(query) == pool.dim * FLOAT:
-            scores = pool.scores(query)
-            own = scores[index[place]]
-            places[place] = sum(score >= own - _TIE for score in scores)
-    return places
+    def __init__(self, vectors: Vectors) -> None:
+        self.vectors = vectors
+        self.index = {place: number for number, place in enumerate(vectors)}
+        self._pool: Pool | None = None
+
+    @property
+    def pool(self) -> Pool:
+        """Made once, and only where it is needed."""
+        if self._pool is None:
+            self._pool = Pool(list(self.vectors.values()))
+        return self._pool
+
+    def places(self, searches: Vectors) -> Mapping[int, int]:
+        """For each search the place of its own row among all rows, from 1; equal scores count against it.
+
+        A row without a usable vector is found by no search: its place is behind all others.
+        """
+        width = next((len(vector) for vector in self.vectors.values()), None)
+        can = [place for place, query in searches.items() if place in self.index and len(query) == width]
+        places = {place: len(self.vectors) + 1 for place in searches if place not in self.index}
+        for place, scores in zip(can, self.pool.scores(searches[place] for place in can), strict=True):
+            least = scores[self.index[place]] - _TIE
+            places[place] = sum(score >= least for score in scores)
+        return places
+
+    def nearest(self, asked: Sequence[int], among: Sequence[int]) -> Iterator[set[int]]:
+        """For each of ``asked`` the places of its nearest neighbours ``among`` some of the rows."""
+        for own, scores in zip(asked, self.pool.scores(self.vectors[place] for place in asked), strict=True):
+            # of equal ones the first, whichever model they are of
+            best = heapq.nlargest(TOP + 1, among, key=lambda place: (scores[self.index[place]], -place))
+            yield set([place for place in best if place != own][:TOP])
 
 
-def _agreement(stored: Vectors, fresh: Vectors, asked: Sequence[int]) -> Agreement | None:
+def _agreement(stored: _Searched, fresh: _Searched, asked: Sequence[int]) -> Agreement | None:
     """How much neighbourhoods agree; None where too few rows have both vectors."""
-    both = [place for place in stored if place in fresh]
-    asked = [place for place in asked if place in set(both)]
+    both = sorted(stored.vectors.keys() & fresh.vectors.keys())
+    asked = _spread([place for place in asked if place in stored.vectors and place in fresh.vectors], NEIGHBOURHOODS)
     if len(both) <= TOP or len(asked) < FEWEST:
         return None
-    index = {place: number for number, place in enumerate(both)}
-    shares = [0] * len(asked)
-    nearest: list[set[int]] = []
-    for vectors in (stored, fresh):
-        pool = Pool([vectors[place] for place in both])
-        for number, place in enumerate(asked):
-            found = _nearest(pool.scores(vectors[place]), index[place])
-            if vectors is stored:
-                nearest.append(found)
-            else:
-                shares[number] = len(found & nearest[number])
-    return Agreement(asked=len(asked), rows=len(both), top=TOP, mean=sum(shares) / TOP / len(asked))
-
-
-def _nearest(scores: Sequence[float], own: int) -> set[int]:
-    best = heapq.nlargest(TOP + 1, range(len(scores)), key=lambda number: (scores[number], -number))
-    return set([number for number in best if number != own][:TOP])
+    neighbours = zip(stored.nearest(asked, both), fresh.nearest(asked, both), strict=True)
+    shared = sum(len(before & after) for before, after in neighbours)
+    return Agreement(asked=len(asked), rows=len(both), top=TOP, mean=shared / TOP / len(asked))
 
 
 def _weighed(

@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cpersona_cli.arrays import quick
 from cpersona_cli.store.cpersona.counting import Counted, Sort, Tally
 from cpersona_cli.store.cpersona.picking import Stratum
-from cpersona_cli.store.cpersona.units import quick
 from cpersona_cli.store.model import Contents, Defect, Flaw
 from cpersona_cli.store.sql import code_of
 

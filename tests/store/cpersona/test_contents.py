@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.stores import insert, run_sql
 
+from cpersona_cli.arrays import CLEARLY, quick
 from cpersona_cli.store.cpersona import contents
 from cpersona_cli.store.cpersona.contents import judge
 from cpersona_cli.store.cpersona.store import CPersonaStore
-from cpersona_cli.store.cpersona.units import CLEARLY, quick
 from cpersona_cli.store.model import Contents, Defect, Flaw
 
 
