@@ -17,10 +17,11 @@ from cpersona_cli.report.progress import short, spoken
 from cpersona_cli.report.reembed import size
 from cpersona_cli.store.boundary import Boundary, Scope
 from cpersona_cli.store.effects import Change
+from cpersona_cli.store.job import Refused
 from cpersona_cli.store.model import Kind
 from cpersona_cli.store.writing.mending import Harm, Mended
 from cpersona_cli.store.writing.taking_back import TakenBack
-from cpersona_cli.text import plural, safe
+from cpersona_cli.text import safe
 
 Row = tuple[str, str, str]
 
@@ -64,28 +65,28 @@ def plan_sections(plan: Plan, around: Around) -> Iterator[Section]:
     yield from sources_sections(plan.read)
 
 
-def sources_sections(read: Read) -> Iterator[Section]:
-    """The files read and passed over, what could not be read, and what was odd."""
+def sources_sections(read: Read, *, files_at: int = 0) -> Iterator[Section]:
+    """What could not be read, what was odd, and the files, these at the verbosity ``files_at``."""
     if read.unread:
-        rows = [(safe(one.where, 200), safe(one.reason, 300)) for one in read.unread]
-        yield from _listed("could not be read", rows, read.unread_count)
+        places = [f"{safe(one.where, 300)}: {safe(one.reason, 300)}" for one in read.unread]
+        yield from listed("could not be read", places, read.unread_count)
     if read.remarks:
-        yield from _listed("read all the same", [("", safe(text, 400)) for text in read.remarks], read.remark_count)
-    rows = [(safe(one.where, 200), _file(one)) for one in read.files]
-    yield from _listed("files", rows, read.files_read + read.files_passed)
+        yield from listed("read all the same", [safe(text, 500) for text in read.remarks], read.remark_count)
+    files = [f"{safe(one.where, 300)}: {_file(one)}" for one in read.files]
+    yield from listed("files", files, read.files_read + read.files_passed, verbosity=files_at)
 
 
-def _listed(title: str, rows: Sequence[tuple[str, str]], count: int) -> Iterator[Section]:
-    """A list that text shows the beginning of, and more with ``-v``."""
-    more = count - min(len(rows), _SHOWN)
-    shown = [(name, text, "") for name, text in rows[:_SHOWN]]
-    yield Section(title=title, rows=[*shown, *([("", f"and {more:,} more", "")] if more else [])], verbosity=0)
-    if len(rows) > _SHOWN:
-        rest = count - len(rows)
-        tail = [("", f"and {rest:,} more", "")] if rest > 0 else []
-        yield Section(
-            title=f"{title}, continued", rows=[*((name, text, "") for name, text in rows[_SHOWN:]), *tail], verbosity=1
-        )
+def listed(title: str, lines: Sequence[str], count: int, *, verbosity: int = 0) -> Iterator[Section]:
+    """A list that text shows the beginning of, and more with one more ``-v``; ``count`` are all there are."""
+    first, rest = lines[:_SHOWN], lines[_SHOWN:]
+    yield Section(title=title, rows=_lines(first, count - len(first)), verbosity=verbosity)
+    if rest:
+        title = f"{title}, continued"
+        yield Section(title=title, rows=_lines(rest, count - len(lines)), verbosity=verbosity + 1)
+
+
+def _lines(lines: Sequence[str], more: int) -> Sequence[Row]:
+    return [("", line, "") for line in (*lines, *([f"and {more:,} more"] if more > 0 else []))]
 
 
 def _file(looked: Looked) -> str:
@@ -104,10 +105,10 @@ def _plan(plan: Plan, around: Around) -> Iterator[Row]:
     yield "stores", _stores(plan, around), ""
     if read.split:
         kept = f"the {around.limit:,} characters that the server keeps of one"
-        yield "split", f"{plural(read.split, 'text')} longer than {kept}: stored in pieces, whole", ""
+        yield "split", f"{many(read.split, 'text')} longer than {kept}: stored in pieces, whole", ""
     yield "vectors", around.vectors, ""
     if around.waiting:
-        yield "", f"{plural(around.waiting, 'row')} of earlier imports, still without one, included", ""
+        yield "", f"{many(around.waiting, 'row')} of earlier imports, still without one, included", ""
     if around.sends:
         yield "sends", f"texts to {safe(around.sends)}, which is not this computer", ""
     yield "penalty", _penalty(plan, around), ""
@@ -121,7 +122,7 @@ def _plan(plan: Plan, around: Around) -> Iterator[Row]:
 def _files(read: Read) -> str:
     formats = Counter(NAMES[one.format] for one in read.files if one.format is not None)
     kinds = ", ".join(name if count == 1 else f"{name} {count:,} times" for name, count in formats.most_common())
-    text = f"{plural(read.files_read, 'file')}, {size(read.bytes)}"
+    text = f"{many(read.files_read, 'file')}, {size(read.bytes)}"
     text += f" ({kinds})" if kinds else ""
     return text + (f"; {read.files_passed:,} passed over" if read.files_passed else "")
 
@@ -129,9 +130,9 @@ def _files(read: Read) -> str:
 def _found(read: Read) -> str:
     parts = []
     if read.conversations or not read.rows:
-        parts.append(f"{plural(read.conversations, 'conversation')} with {plural(read.turns, 'message')}")
+        parts.append(f"{many(read.conversations, 'conversation')} with {many(read.turns, 'message')}")
     if read.rows:
-        parts.append(f"{plural(read.rows, 'row')} of CPersona’s own export")
+        parts.append(f"{many(read.rows, 'row')} of CPersona’s own export")
     when = f", {read.first:%Y-%m-%d} to {read.last:%Y-%m-%d}" if read.first and read.last else ", none with a date"
     return " and ".join(parts) + (when if read.turns or read.rows else "")
 
@@ -139,15 +140,15 @@ def _found(read: Read) -> str:
 def _reading(read: Read) -> Iterator[Row]:
     """What never came to be a row, by reason."""
     if read.unread_count:
-        yield "not read", f"{plural(read.unread_count, 'place')}, listed below", ""
+        yield "not read", f"{many(read.unread_count, 'place')}, listed below", ""
     if read.passed_over:
         yield "whole", f"conversations left out: {_reasons(read.passed_over)}", ""
     if read.not_talk:
         yield "no talk", _reasons(read.not_talk), ""
     if read.branches:
-        yield "branches", f"{plural(read.branches, 'other way')} through edited conversations, not followed", ""
+        yield "branches", f"{many(read.branches, 'other way')} through edited conversations, not followed", ""
     if read.undated:
-        yield "undated", f"times that are not known: {_reasons(read.undated)}", ""
+        yield "undated", f"times not known, and why: {_reasons(read.undated)}", ""
     if read.altered:
         yield "changed", _reasons(read.altered), ""
 
@@ -170,6 +171,11 @@ def _tally(kind: Kind, tally: Tally, read: Read, word: str) -> Iterator[Row]:
 
 def _reasons(counts: Mapping[str, int]) -> str:
     return "; ".join(f"{safe(reason, 200)} ({count:,})" for reason, count in counts.items() if count)
+
+
+def many(count: int, noun: str) -> str:
+    """``1 file``, ``1,200 files``."""
+    return f"{count:,} {noun if count == 1 else noun + 's'}"
 
 
 def by_kind(rows: Mapping[Kind, int]) -> str:
@@ -221,33 +227,31 @@ def _boundaries(title: str, changes: Sequence[Change]) -> Iterator[Section]:
     moved = [one for one in changes if one.moved]
     if not moved:
         return
+    agents = {one.scope.agent for one in moved}
     rows = [
         (
-            recall(one.scope),
+            recall(one.scope, name=len(agents) > 1),
             when(one.before),
             when(one.after),
-            f"{one.rows:,}",
-            f"{one.changed:,} by {one.most:+.2f}" if one.changed else "none",
+            f"{one.changed:,} of {one.rows:,} by {one.most:+.2f}" if one.changed else f"none of {one.rows:,}",
         )
         for one in moved[:_RECALLS]
     ]
-    header = ("recall of", "boundary before", "after", "memories", "changed")
     more = len(moved) - len(rows)
-    yield Section(
-        title=title,
-        rows=[("", f"and {more:,} more recalls", "")] if more else [],
-        figures=(Table(header=header, rows=rows, numbers=frozenset({3, 4})),),
-        verbosity=0,
-    )
+    rows += [(f"and {more:,} more", "", "", "")] if more else []
+    whose = "recalls" if len(agents) > 1 else f"recalls of {safe(agents.pop(), 30)}"
+    header = (whose, "boundary", "afterwards", "memories changed")
+    table = Table(header=header, rows=rows, numbers=frozenset({3}))
+    yield Section(title=title, rows=(), figures=(table,), verbosity=0)
 
 
-def recall(scope: Scope) -> str:
-    """What a recall asks for, in a few words."""
-    parts = [safe(scope.agent, 60) or "''"]
+def recall(scope: Scope, *, name: bool = True) -> str:
+    """What a recall asks for, in a few words; with the ``name`` of the agent."""
+    parts = [safe(scope.agent, 60) or "''"] if name else []
     if scope.project is not None:
-        parts.append(f"project {safe(scope.project, 40)}" if scope.project else "the global pool")
+        parts.append(safe(scope.project, 40) if scope.project else "global pool")
     parts += [f"channel {safe(scope.channel, 40)}"] if scope.channel else []
-    return ", ".join(parts)
+    return ", ".join(parts) or "everywhere"
 
 
 def when(boundary: Boundary) -> str:
@@ -270,23 +274,21 @@ def ended_sections(done: Brought, read: Read) -> Iterator[Section]:
     """What an import came to."""
     yield Section(title="result", rows=list(_result(done, read)), verbosity=0)
     if done.refused:
-        rows = [
-            (
-                f"{one.kind}:{one.id}",
-                safe(f"{one.reason.replace('_', ' ')}{f': {one.detail}' if one.detail else ''}", 300),
-            )
-            for one in done.refused
-        ]
-        yield from _listed(
-            "rows that the endpoint refused", rows, max(len(rows), done.fetched.counts.failed if done.fetched else 0)
-        )
+        lines = [safe(f"{one.kind}:{one.id}: {_refused(one)}", 400) for one in done.refused]
+        failed = done.fetched.counts.failed if done.fetched is not None else 0
+        yield from listed("rows that the endpoint refused", lines, max(len(lines), failed))
     if any(one.changed for one in done.scopes):
         yield from _boundaries("episode boundary, as the database has it now", done.scopes)
-    yield from sources_sections(read)
+    yield from sources_sections(read, files_at=1)
+
+
+def _refused(one: Refused) -> str:
+    return one.reason.replace("_", " ") + (f": {one.detail}" if one.detail else "")
 
 
 def _result(done: Brought, read: Read) -> Iterator[Row]:
     yield "stored", by_kind(done.rows), ""
+    yield "read", _files(read), ""
     for kind, tally in ((Kind.MEMORY, done.memories), (Kind.EPISODE, done.episodes)):
         yield from _tally(kind, tally, read, "stored")
     yield from _reading(read)
@@ -305,7 +307,7 @@ def vectors(done: Brought) -> str:
     """What became of the vectors, in a sentence."""
     if not done.without_vector:
         return f"every new row has one: {done.embedded:,} embedded"
-    rows = plural(done.without_vector, "row")
+    rows = many(done.without_vector, "row")
     why = done.why_none or (done.fetched.detail if done.fetched is not None else "")
     lacking = f"{rows} without one" + (f": {safe(why, 400)}" if why else "")
     later = "" if done.why_none == NoVectors.NOT_WANTED and not done.embedded else "; none was made up"
@@ -329,7 +331,7 @@ def _harm(harm: Harm) -> Iterator[Row]:
         yield "found", "no episodes that were stored together long after they ended", ""
         return
     times = "" if len(harm.bursts) == 1 else f" in {len(harm.bursts)} imports"
-    ended = f"{plural(harm.episodes, 'episode')} that ended from {harm.oldest} to {harm.newest} UTC"
+    ended = f"{many(harm.episodes, 'episode')} that ended from {harm.oldest} to {harm.newest} UTC"
     stored = f"stored together{times}, from {safe(harm.first, 40)} to {safe(harm.last, 40)} UTC, and dated so"
     yield "found", f"{ended}: {stored}", ""
     agents = [f"{safe(name, 60)} ({count:,})" for name, count in list(harm.agents.items())[:_SHOWN]]
@@ -340,8 +342,8 @@ def _harm(harm: Harm) -> Iterator[Row]:
 
 def mended_section(done: Mended) -> Section:
     """What a repair did."""
-    rows: list[Row] = [("mended", plural(done.mended, "episode"), "")]
-    rows += [("left", f"{plural(done.left, 'episode')} that changed meanwhile", "")] if done.left else []
+    rows: list[Row] = [("mended", many(done.mended, "episode"), "")]
+    rows += [("left", f"{many(done.left, 'episode')} that changed meanwhile", "")] if done.left else []
     if done.backup is not None:
         rows.append(("backup", f"{done.backup.path}, {size(done.backup.bytes)}", ""))
     rows.append(("took", spoken(done.seconds), ""))
@@ -352,8 +354,8 @@ def taken_section(done: TakenBack) -> Section:
     """What an undo did."""
     verb = "dated" if done.of.action == "repair" else "removed"
     what = "as before the repair" if verb == "dated" else "that the import had stored"
-    rows: list[Row] = [(verb, f"{plural(done.removed, 'row')} {what}", "")]
-    rows += [("left", f"{plural(done.left, 'row')} that changed since", "")] if done.left else []
-    rows += [("gone", f"{plural(done.gone, 'row')} that were no more", "")] if done.gone else []
+    rows: list[Row] = [(verb, f"{many(done.removed, 'row')} {what}", "")]
+    rows += [("left", f"{many(done.left, 'row')} that changed since", "")] if done.left else []
+    rows += [("gone", f"{many(done.gone, 'row')} that were no more", "")] if done.gone else []
     rows.append(("took", spoken(done.seconds), ""))
     return Section(title="undo", rows=rows, verbosity=0)
