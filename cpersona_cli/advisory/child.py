@@ -12,7 +12,7 @@ from typing import Any, Literal
 from cpersona_cli.advisory import script
 from cpersona_cli.advisory.model import Call, Event, Preview, Recall, Server, digest
 from cpersona_cli.record import record, replace
-from cpersona_cli.start.process import Child, ClosedError, Family
+from cpersona_cli.start.process import Child, Family
 from cpersona_cli.text import safe
 
 #: Seconds that the child gets to leave after its last word.
@@ -158,6 +158,3 @@ def _call(call: Mapping[str, Any]) -> Call:
         error=error if isinstance(error, str) else None,
         overlooked=bool(call.get("overlooked")),
     )
-
-
-__all__ = ["ClosedError", "Command", "ask"]

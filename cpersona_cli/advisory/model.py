@@ -156,9 +156,6 @@ class Preview:
         errors = (recall.call.error for recall in reversed(self.recalls) if recall.call is not None)
         return next((error for error in errors if error), "")
 
-    def shown(self, number: int) -> Recall | None:
-        return next((recall for recall in self.recalls if recall.number == number), None)
-
 
 def digest(text: str) -> str:
     """The first 16 digits of the SHA-256 of a text."""

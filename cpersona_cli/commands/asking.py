@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from cpersona_cli.advisory.child import ClosedError, Command, ask
+from cpersona_cli.advisory.child import Command, ask
 from cpersona_cli.advisory.model import Call, Event, Preview
 from cpersona_cli.advisory.own import Rule
 from cpersona_cli.advisory.phrases import phrase, sentence
@@ -25,7 +25,7 @@ from cpersona_cli.install.release.interpreter import named_like_python
 from cpersona_cli.install.settings.effective import effective
 from cpersona_cli.install.settings.refusals import refusals
 from cpersona_cli.record import record, replace
-from cpersona_cli.start.process import Family
+from cpersona_cli.start.process import ClosedError, Family
 from cpersona_cli.store.model import StoreError
 from cpersona_cli.store.reading import Reading
 from cpersona_cli.store.reading import State as Readable

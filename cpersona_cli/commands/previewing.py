@@ -167,7 +167,8 @@ def _panel(
     previewed = Previewed(
         label=target.registration.label,
         target=target,
-        live=one.preview.how == "live",
+        # our own call, from another network or without an answer in time, is no verdict
+        live=one.preview.how == "live" and not (one.preview.source == "own" and one.undecided),
         state=hidden.state,
         evidence=hidden.evidence,
         means="" if kind is None or hidden.state != "fault" else sentence(language, kind),

@@ -7,11 +7,12 @@ rules from an exception or a reply like those that were measured.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import httpx
 
 from cpersona_cli.embedding import server_view
+from cpersona_cli.embedding.configuration import sendable
 from cpersona_cli.embedding.kinds import MEANINGS, Kind, Stage
 from cpersona_cli.embedding.model import Endpoint, Mode, Reply
 from cpersona_cli.record import record, replace
@@ -46,8 +47,10 @@ def example(kind: Kind, endpoint: Endpoint) -> Example:
         return Example(kind=kind, ok=False, attempted=False)
     if MEANINGS[kind].stage in {Stage.DONE, Stage.MEANING}:
         return Example(kind=kind, ok=True)
-    if kind in _SETTINGS:
-        return _of_settings(kind, _SETTINGS[kind](endpoint))
+    if kind is Kind.CONFIG_URL:
+        return _of_url(endpoint)
+    if kind is Kind.CONFIG_CREDENTIAL:
+        return _of_key(endpoint)
     end = _EXCEPTIONS.get(kind) or _reply(kind, endpoint.mode)
     if isinstance(end, Exception):
         recorded = server_view.recorded(endpoint, end)
@@ -58,12 +61,31 @@ def example(kind: Kind, endpoint: Endpoint) -> Example:
     return Example(kind=kind, ok=False, recorded=line, probe=probe)
 
 
-def _of_settings(kind: Kind, endpoint: Endpoint) -> Example:
+def _of_settings(endpoint: Endpoint, error: Exception) -> Example:
+    recorded = server_view.recorded(endpoint, error)
+    return Example(kind=Kind.CONFIG_URL, ok=False, recorded=recorded, probe=_probe(endpoint, error))
+
+
+def _of_url(endpoint: Endpoint) -> Example:
+    """The address as it is, if no call can be made to it; else none at all."""
     error = server_view.before_sending(endpoint)
     if not isinstance(error, Exception):
-        raise TypeError(f"the settings of {kind} are none that the server refuses")
-    recorded = server_view.recorded(endpoint, error)
-    return Example(kind=kind, ok=False, recorded=recorded, probe=_probe(endpoint, error))
+        endpoint = replace(endpoint, url="")
+        error = httpx.UnsupportedProtocol("Request URL is missing an 'http://' or 'https://' protocol.")
+    return _of_settings(endpoint, error)
+
+
+def _of_key(endpoint: Endpoint) -> Example:
+    """The key as it is, if it cannot be sent; else none at all."""
+    called = replace(endpoint, mode=Mode.API)
+    try:
+        raw = f"Bearer {called.key}".encode("ascii")
+    except UnicodeEncodeError as error:
+        return replace(_of_settings(called, error), kind=Kind.CONFIG_CREDENTIAL)
+    if sendable(called.key):
+        called, raw = replace(called, key=""), b"Bearer "
+    made = _of_settings(called, httpx.LocalProtocolError(f"Illegal header value {raw!r}"))
+    return replace(made, kind=Kind.CONFIG_CREDENTIAL)
 
 
 def _probe(endpoint: Endpoint, error: Exception | None) -> str:
@@ -71,18 +93,6 @@ def _probe(endpoint: Endpoint, error: Exception | None) -> str:
     if endpoint.mode != Mode.HTTP or not endpoint.url:
         return "embedding client unavailable"
     return f"mode={endpoint.mode} / POST {endpoint.url} failed: {error}"
-
-
-#: Settings that end a call before it begins, unless they are like that already.
-_SETTINGS: Mapping[Kind, Callable[[Endpoint], Endpoint]] = {
-    Kind.CONFIG_URL: lambda endpoint: _unless(endpoint, url=""),
-    Kind.CONFIG_CREDENTIAL: lambda endpoint: _unless(replace(endpoint, mode=Mode.API), key=""),
-}
-
-
-def _unless(endpoint: Endpoint, **broken: str) -> Endpoint:
-    already = isinstance(server_view.before_sending(endpoint), Exception)
-    return endpoint if already else replace(endpoint, **broken)
 
 
 _EXCEPTIONS: Mapping[Kind, Exception] = {

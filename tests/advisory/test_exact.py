@@ -135,7 +135,7 @@ def test_a_recovery_arms_the_whole_text_again(tmp_path: Path) -> None:
     assert told == live
 
 
-@pytest.mark.parametrize("word", ["off", "disabled", ""])
+@pytest.mark.parametrize("word", ["disabled"])
 @pytest.mark.parametrize("python", RELEASES)
 def test_which_words_switch_it_off(python: str, word: str, tmp_path: Path) -> None:
     env = {"CPERSONA_EMBEDDING_MODE": "none", "CPERSONA_DEGRADED_ADVISORY": word}

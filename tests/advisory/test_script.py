@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
+import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -261,6 +265,29 @@ def test_a_backend_that_says_nothing_of_itself_holds_nothing_up(monkeypatch: pyt
             await asyncio.Event().wait()
 
     assert answer(loader(Health(), Silent), MEASURE)[-1] == {"event": "end"}
+
+
+def test_a_success_is_observed_if_a_request_was_made() -> None:
+    class Answering(Outcome):
+        answers = ((1.0,),)
+
+    health = Health()
+    answer(loader(health, Answering), MEASURE)
+    assert health.seen == ["config", "ok"]
+
+
+def test_the_answer_goes_to_what_was_stdout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """And whatever else is printed does not."""
+    moved: list[tuple[int, int]] = []
+    out = os.open(tmp_path / "out", os.O_CREAT | os.O_WRONLY)
+    monkeypatch.setattr("os.dup", lambda _number: out)
+    monkeypatch.setattr("os.dup2", lambda source, target: moved.append((source, target)))
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"events": [{"word": "idle"}]}\n'))
+    monkeypatch.setattr("importlib.import_module", loader(Health(), Outcome))
+    script.main()
+    lines = [json.loads(line) for line in (tmp_path / "out").read_text("ascii").splitlines()]
+    assert [line["event"] for line in lines] == ["server", "recall", "end"]
+    assert moved == [(2, 1)]
 
 
 def test_a_source_tree_has_no_release(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,12 @@ from support.documents import document
 from support.endpoints_small import Answer, Request, embed, serving
 from support.fit_stores import Written, store_of
 from support.stores import snapshot
+from support.traps import reading
 
-from cpersona_cli.commands import previewing
+from cpersona_cli.commands import asking, previewing
 from cpersona_cli.commands.errors import UsageError
+from cpersona_cli.start.process import ClosedError
+from cpersona_cli.store.reading import State
 from cpersona_cli.traps.gather import Selection
 
 pytestmark = [pytest.mark.script_launch_mode("inprocess"), pytest.mark.server]
@@ -445,6 +448,7 @@ def test_a_container_is_on_another_network(preview: Preview, home: Path) -> None
     args = ["run", "-i", *(word for variable in variables for word in ("-e", variable)), "example.org/cpersona:2.6.14"]
     register(home, {"cpersona": {"command": "docker", "args": args}})
     found = preview("--json")
+    assert (found.code, found.traps) == (3, [])
     assert "another network" in " ".join(found.json["unsettled"])
 
 
@@ -463,6 +467,56 @@ def test_our_own_words_about_an_endpoint_that_does_not(preview: Preview, home: P
     assert (found.json["source"], found.json["state"], found.code) == ("own", "fault", 1)
     assert found.told == ["nothing", "full", "short"]
     assert "ConnectError" in found.json["recalls"][1]["advisory"]["evidence"]
+
+
+def test_an_endpoint_that_loads_gives_no_verdict_to_our_own_words(preview: Preview, home: Path) -> None:
+    with serving(loading=1000) as small:
+        env = http(small.url())
+        register(home, {"cpersona": {"command": "no-such-program-cpersona", "args": [], "env": env}})
+        found = preview("--json")
+    assert (found.code, found.traps) == (3, [])
+    assert found.json["meaning"]["kind"] == "loading"
+
+
+def test_a_clients_stand_in_for_python_is_not_run(preview: Preview, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "named_like_python", lambda _path: False)
+    found = preview("--json", env=http(refused()))
+    assert found.json["source"] == "own"
+    assert "is no Python of this machine" in found.json["own_words_because"]
+
+
+def test_a_run_that_was_ended_asks_nobody(preview: Preview, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(*_: object) -> None:
+        raise ClosedError
+
+    monkeypatch.setattr(asking, "ask", ended)
+    found = preview("--json", env=http(refused()))
+    assert found.code == 3
+    assert any("the run was over" in sentence for sentence in found.json["unsettled"])
+
+
+@pytest.mark.parametrize(
+    ("state", "why", "doubt"),
+    [
+        (None, "no database is known", False),
+        (State.OK, "", False),
+        (State.NO_FOLDER, "there is no database yet", False),
+        (State.CORRUPT, "the database cannot be read: corrupt", True),
+    ],
+)
+def test_why_there_is_nothing_to_compare(state: State | None, why: str, doubt: bool) -> None:
+    found = None if state is None else reading(state=state)
+    assert asking._unreadable(found, "en") == (why, doubt)
+
+
+def test_a_client_that_starts_nothing(preview: Preview, home: Path) -> None:
+    entry = {"command": sys.executable, "args": ["-m", "cpersona"], "env": http(refused())}
+    folder = home / ".cursor"
+    folder.mkdir()
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"cpersona": {**entry, "disabled": True}}}))
+    found = preview("--json")
+    assert found.code == 3
+    assert "no client would start a server here" in " ".join(found.json["unsettled"])
 
 
 def test_a_server_elsewhere_is_left_alone(preview: Preview, home: Path) -> None:

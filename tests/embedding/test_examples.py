@@ -69,6 +69,13 @@ def test_settings_that_end_a_call() -> None:
         assert made.recorded == own(dirty).view.error
         assert made.recorded is not None
         assert KEY in made.recorded
+        foreign = replace(keyless, key="clé-très-secrète")
+        assert example(Kind.CONFIG_CREDENTIAL, foreign).recorded == own(foreign).view.error
+    impossible = endpoint("api", "http://127.0.0.1:70000/embed")
+    assert "Illegal header value" in str(example(Kind.CONFIG_CREDENTIAL, impossible).recorded)
+    assert "<unset>" in str(example(Kind.CONFIG_URL, impossible).recorded)
+    wrong = endpoint("http", "ftp://127.0.0.1/embed")
+    assert example(Kind.CONFIG_URL, wrong).recorded == own(wrong).view.error
 
 
 @pytest.mark.parametrize("kind", REPLAYABLE)
