@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import httpx._client
+import httpx._decoders
 from cpersona._vendored_mcp_common.embedding_client import EmbeddingClient
 
 from cpersona_cli.embedding.client import Client
@@ -17,6 +19,11 @@ from cpersona_cli.text import redact
 
 # The server logs each failure as it came, and a worker of the test run cannot hand on text that is no UTF-8.
 logging.getLogger(EmbeddingClient.__module__).setLevel(logging.CRITICAL)
+
+# The server alone installs neither of the packages with which its HTTP library would understand more.
+for _name in ("br", "zstd"):
+    httpx._decoders.SUPPORTED_DECODERS.pop(_name, None)
+httpx._client.ACCEPT_ENCODING = "gzip, deflate"
 
 TEXTS = ("a falcon over the harbour", "größer als ein Haus")
 
