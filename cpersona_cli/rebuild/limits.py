@@ -16,6 +16,8 @@ FIRST_SENDERS = 2
 #: Which part of the growth that is possible makes more requests at a time worth it: in the beginning, where batches are
 #: alike, and later; and which part calls for still more.
 _PROMPT, _WORTH, _GREAT = 0.25, 0.45, 0.7
+#: A gain that is no accident.
+_SOME = 0.1
 #: Rounds of measurement between two attempts to send more; doubled after each failed one.
 _REST, _LONGEST_REST = 4, 32
 #: A text whose estimate is this near to the stated window travels alone.
@@ -126,6 +128,16 @@ class Senders:
     def __post_init__(self) -> None:
         self.count = max(1, min(FIRST_SENDERS, self.cap))
 
+    @property
+    def settled(self) -> bool:
+        """The number for the beginning is found; what follows may be unlike what it was found with."""
+        return self._before is None and (not self._fast or self.count >= self.cap)
+
+    def anew(self, now: float) -> None:
+        """Batches are others from ``now`` on: nothing measured before can be compared."""
+        self._usual = None
+        self.disturbed(now)
+
     def halve(self, now: float) -> bool:
         """The endpoint asked to slow down, or fell silent. Whether there was anything to halve."""
         before, self.count = self.count, max(1, self.count // 2)
@@ -171,7 +183,9 @@ class Senders:
                     self._usual, self._pause = None, 1  # what comes is no longer like the beginning
                 else:
                     self._sure, self._pause, self._rest = True, self._rest, min(_LONGEST_REST, 2 * self._rest)
-                self.count, self._fast = number, False
+                # what it did bring shows how many there is room for, and one more keeps them all busy
+                room = round(number * (1 + gain)) + 1 if number > FIRST_SENDERS and gain > _SOME else number
+                self.count, self._fast = min(self.count, room), False
                 self.disturbed(now)
                 return
             self._fast = not self._sure and gain > _GREAT * possible

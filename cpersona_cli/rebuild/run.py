@@ -192,7 +192,7 @@ class Run:
                 self.end(CHANGED, other)
                 return
             self.answered, self.due, self.away, self.unproven = True, False, False, 0
-            self.patience.succeeded(self.clock.now(), self.asked_at)
+            self.succeeded(self.asked_at)
             self.ledger.prove(self.asked_rows)
             for batch in asked:
                 if not self.over:
@@ -212,9 +212,7 @@ class Run:
         if changed:
             self.end(CHANGED, changed)
             return
-        now, items = self.clock.now(), batch.items
-        self.patience.succeeded(now, batch.sent)
-        self.board.why = self.board.why if now < self.patience.until else ""
+        now, items = self.succeeded(batch.sent), batch.items
         if outcome.kind is Kind.CONSTANT_VECTOR:
             # texts that are equal in what the model reads of them, or a broken batch: one by one shows which
             batch.outcome = outcome
@@ -232,9 +230,20 @@ class Run:
         self.board.batch(rows, sum(one.tokens for one, _ in good), now)
         self.padded += padded(items)
         self.senders.answered(padded(items), batch.sent, self.clock.now())
+        if self.waiting.trying and self.senders.settled:
+            self.waiting.repack()
+            self.senders.anew(self.clock.now())
         self.unproven += 1
         self.due = self.due or self.unproven >= _PROOF
         self.waiting.went_through(batch)
+
+    def succeeded(self, sent: float) -> float:
+        """A request that was sent at ``sent`` went through: nothing is waited for any more. Returns the time."""
+        now = self.clock.now()
+        self.patience.succeeded(now, sent)
+        if now >= self.patience.until:
+            self.board.why = ""
+        return now
 
     def failed(self, batch: Batch, outcome: Outcome) -> None:
         """Nothing came back: decide by the kind of failure."""

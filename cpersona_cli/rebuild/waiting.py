@@ -54,7 +54,8 @@ class Waiting:
     """What is to be sent, in what order.
 
     ``ready`` are fresh, ``again`` were sent before; ``doubted`` failed, and the canary decides over them; ``last``
-    failed more than once, each a single text that is tried by itself at the end.
+    failed more than once, each a single text that is tried by itself at the end. ``trying``: the fresh ones are the
+    small batches of the opening, which cost more requests than they need.
     """
 
     intake: Intake
@@ -64,6 +65,7 @@ class Waiting:
     last: deque[Batch] = field(default_factory=deque)
     doubted: list[Batch] = field(default_factory=list)
     retries: int = 0
+    trying: bool = False
     _glitches: int = 0
 
     @property
@@ -79,7 +81,8 @@ class Waiting:
     def next(self, *, alone: bool) -> Batch | None:
         """What is sent next; ``alone``: nothing is under way, so a last attempt may be made."""
         if not self.ready and self.intake.window and self.intake.full:
-            arranged = opening if self.intake.first else packed
+            self.trying = self.intake.first
+            arranged = opening if self.trying else packed
             self.ready.extend(Batch(items) for items in arranged(self.intake.take(), self.limits.ceilings))
         if self.again or self.ready:
             return (self.again or self.ready).popleft()
@@ -113,7 +116,8 @@ class Waiting:
         self.repack()
 
     def repack(self) -> None:
-        """Let fresh batches keep the ceilings as they are now."""
+        """Let fresh batches keep the ceilings as they are now, and be as large as these allow."""
+        self.trying = False
         items = [one for batch in self.ready for one in batch.items]
         self.ready = deque(Batch(some) for some in packed(items, self.limits.ceilings))
 

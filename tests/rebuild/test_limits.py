@@ -168,6 +168,15 @@ def test_many_at_a_time_are_used(slots: int) -> None:
     assert sum(shares) / len(shares) > 0.9
 
 
+def test_the_number_for_the_beginning_is_found() -> None:
+    assert not Senders(16).settled
+    assert Senders(2).settled
+    senders = Senders(16)
+    _simulate(senders, 1, 1, 40)
+    assert senders.settled
+    assert senders.count == 2
+
+
 def test_the_cap_is_kept() -> None:
     for cap in (1, 2, 5):
         senders = Senders(cap)

@@ -42,6 +42,17 @@ def test_every_row_gets_the_vector_of_its_text(path: str) -> None:
     assert right(sink, some, mode="api" if path != "/embed" else "http")
 
 
+@pytest.mark.parametrize(("concurrency", "small"), [(1, 1), (2, 2)])
+def test_small_requests_end_as_soon_as_it_is_known_how_many_are_sent_at_a_time(concurrency: int, small: int) -> None:
+    some = many(900)
+    with serving() as server:
+        result = fetched(server, some, ListSink(), concurrency=concurrency)
+    assert result.counts.done == 900
+    sizes = [len(call.texts) for call in server.calls if len(call.texts) > 1]
+    assert sizes[:small] == [8] * small
+    assert len(sizes) <= small + 900 // 32 + 2
+
+
 def test_http_vectors_are_kept_as_they_came() -> None:
     some, sink = many(60), ListSink()
     with serving(scale=3.0) as server:
