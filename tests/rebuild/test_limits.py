@@ -172,7 +172,7 @@ def test_the_number_for_the_beginning_is_found() -> None:
     assert not Senders(16).settled
     assert Senders(2).settled
     senders = Senders(16)
-    _simulate(senders, 1, 1, 40)
+    _simulate(senders, 1, 1, 80)
     assert senders.settled
     assert senders.count == 2
 
