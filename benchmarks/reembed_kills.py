@@ -1,6 +1,6 @@
 """Kill a rebuild at random moments, hold the store to all-old or all-new after each, and let the next run end it.
 
-Usage: PYTHONPATH=tests python -m benchmarks.reembed_kills [KILLS] [SEED]. What the tests do forty times, as often as
+Usage: PYTHONPATH=tests python -m benchmarks.reembed_kills [KILLS] [SEED]. What the tests do a few times, as often as
 wanted; it ends with the first run that leaves anything else, keeping its folder.
 """
 

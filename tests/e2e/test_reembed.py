@@ -205,6 +205,8 @@ def test_from_one_real_model_to_another_and_back(
         assert _recalled(server) == before
     assert warm.run("reembed", "undo", "--db", str(database), "--yes").code == 0
     assert vectors(database) == written, "every vector and label as before, bit for bit"
+    if version != "2.6.14":
+        return  # the way back by the models is the same
     assert warm.run("reembed", "--db", str(database), "--url", supercat.url, "--yes").code == 0
     middle = vectors(database)
     back = warm.run("reembed", "--db", str(database), "--url", minilm.url, "--yes", "--json")
