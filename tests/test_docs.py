@@ -44,7 +44,7 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PLACEHOLDERS = {"ID": "names.url-missing", "FILE": ".claude.json", "json:FILE": "json:out.json"}
 
 # What these find depends on what listens on this machine.
-_ELSEWHERE = {"probe", "dimension", "reembed", "advisory-preview"}
+_ELSEWHERE = {"probe", "dimension", "reembed", "advisory-preview", "backfill"}
 
 
 def _expected(line: str) -> int:
@@ -257,6 +257,9 @@ def objects(home: Path) -> Mapping[str, Iterable[str]]:
     probed = document(_sh(home, f"cpersona-cli probe --url http://127.0.0.1:{port}/embed --json").stdout)
     fitted = document(_sh(home, f"cpersona-cli dimension --url http://127.0.0.1:{port}/embed --json").stdout)
     rebuilt = document(_sh(home, "cpersona-cli reembed status --json").stdout)
+    line = '{"conversation": "c", "role": "user", "text": "The lake is cold.", "time": "2024-05-01"}\n'
+    (home / "talk.jsonl").write_text(line, "utf-8")
+    brought = document(_sh(home, "cpersona-cli backfill talk.jsonl --no-embed --as both --dry-run --json").stdout)
     book = document(_sh(home, "cpersona-cli traps explain names.url-missing --json").stdout)
     common = list(fields_of(Report(command="none")))
     finding = found["findings"][0]
@@ -278,6 +281,11 @@ def objects(home: Path) -> Mapping[str, Iterable[str]]:
         "probe": [name for name in probed if name not in common],
         "dimension": [name for name in fitted if name not in common],
         "reembed": [name for name in rebuilt if name not in common],
+        "backfill": [name for name in brought if name not in common],
+        "A tally": brought["memories"],
+        "What was read": brought["read"],
+        "A plan of an import": brought["plan"],
+        "A recall": brought["plan"]["scopes"][0],
         "traps": [*(name for name in book if name not in common), "retired"],
         "A trap": book["traps"][0],
     }
