@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from support.real_endpoints import e5, embed_python, minilm, supercat
 from support.stores import copy_store, write_store
 
+# The same examples in every run, and no limit on their time: the verdict depends neither on luck nor on other load.
+settings.register_profile("gate", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("gate")
 # pytest --hypothesis-profile=nightly
-settings.register_profile("nightly", max_examples=10_000, deadline=None)
+settings.register_profile("nightly", max_examples=10_000, derandomize=False, deadline=None)
 
 __all__ = ["e5", "embed_python", "minilm", "server_store", "store", "supercat"]
 

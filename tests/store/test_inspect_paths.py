@@ -12,7 +12,6 @@ from support.readings import ADD, quietly, read
 from support.stores import Other, schema_13, untouched
 
 from cpersona_cli.install.model import Process
-from cpersona_cli.store import inspect
 from cpersona_cli.store.reading import State
 
 
