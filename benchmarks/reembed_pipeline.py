@@ -115,9 +115,9 @@ def serial() -> int:
 def parallel() -> int:
     """Several at a time: the best there is, is all slots busy all the time."""
     over = 0
-    for slots in (4, 8, 16):
-        with endpoint(slots, 300, 50, 384) as port:
-            result, seconds = rebuild(port, 1500 * slots, "lognormal, median 40", 384)
+    for slots in (4, 8, 12):
+        with endpoint(slots, 50 * slots, 20, 384) as port:
+            result, seconds = rebuild(port, 12_000, "lognormal, median 40", 384)
             found = figures(port)
         share = found["busy"] / slots / seconds
         over += share < 0.9
