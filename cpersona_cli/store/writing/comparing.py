@@ -30,7 +30,8 @@ _TIME = 3600.0
 #: Marks that are kept until they are written.
 _MANY = 5_000
 
-_BY_ID = "SELECT project_id FROM memories WHERE agent_id = ? AND project_id IN (?, '') AND msg_id = ? LIMIT 1"
+# Ids that are not empty have an index of their own, which SQLite takes only where the question says so too.
+_BY_ID = "SELECT 1 FROM memories WHERE agent_id = ? AND project_id IN (?, '') AND msg_id = ? AND msg_id <> '' LIMIT 1"
 _BY_TEXT = (
     "SELECT project_id, channel, source FROM memories"
     " WHERE agent_id = ? AND project_id IN (?, '') AND channel IN (?, '') AND content = ?"
