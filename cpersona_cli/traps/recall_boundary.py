@@ -78,25 +78,15 @@ def _imported(facts: Facts) -> Iterator[Finding]:
     weakens = any(lens_of(target) is not None for target in starting(targets)) or (
         not targets and reading.schema == FIRST_LINE
     )
-    commands = tool("backfill repair", facts.database.path, facts.machine)
-    if commands:
-        repair = Repair(prose="give these episodes back the time they ended, as their created_at", commands=commands)
-    else:
-        repair = Repair(
-            prose="ask the agent to export the agent’s memories; in the file, set created_at of these episodes to "
-            "their end_time; then delete those episodes and import the file with release 2.5.5 or newer, which "
-            f"keeps created_at and skips what is there; until then, {_ON}=false takes the harm away",
-            commands=tuple(
-                f"export_memories(agent_id={agent!r}, output_path={f'{reading.path}.export-{number}.jsonl'!r})"
-                for number, agent in enumerate(dict.fromkeys(one.agent for one in moved), 1)
-            )[:_LISTED],
-        )
     yield Finding(
         about="episodes.created_at",
         severity=Severity.WARNING if weakens else Severity.HINT,
         measured=f"{_burst(bursts)}: an import. {_moved(moved[0])}"
         + (f"; and so on for {plural(len(moved) - 1, 'other recall')}" if len(moved) > 1 else ""),
-        repair=repair,
+        repair=Repair(
+            prose="give these episodes back the time they ended, as their created_at",
+            commands=tool("backfill repair", facts.database.path, facts.machine),
+        ),
         evidence=tuple((_recall(one), f"{one.now} instead of {one.healed or 'none'}") for one in moved[:_LISTED]),
     )
 

@@ -122,7 +122,7 @@ CASES = (
             f"from 2026-05-01 11:59:58 to {STAMP}",
             "instead of 2025-07-01 00:00:00 UTC",
             "1 other recall",
-            "export_memories(agent_id='atlas'",
+            f"cpersona-cli backfill repair --db {DB}",
             f"'atlas', project 'orion': {STAMP} instead of none",
         ),
         severity="warning",
@@ -192,10 +192,3 @@ CASES = (
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_boundary(case: Graded) -> None:
     case.check()
-
-
-def test_the_repair_once_this_tool_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cpersona_cli.traps.shell.COMMANDS", ("backfill",))
-    case = Graded(IMPORTED, "", recall(ON, imported(*HARM)), says=f"cpersona-cli backfill repair --db {DB}")
-    (finding,) = case.check()
-    assert "export_memories" not in "".join(finding.repair.commands)
