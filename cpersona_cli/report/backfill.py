@@ -153,16 +153,17 @@ def _reading(read: Read) -> Iterator[Row]:
         yield "changed", _reasons(read.altered), ""
 
 
-def _tally(kind: Kind, tally: Tally, read: Read, word: str) -> Iterator[Row]:
+def _tally(kind: Kind, tally: Tally, read: Read, done: str) -> Iterator[Row]:
     if not tally.read:
         return
-    sums = [f"{tally.stored:,} {word}"]
+    sums = [f"{tally.stored:,} {done}"]
     sums += [f"{tally.duplicates:,} there already"] if tally.duplicates else []
     sums += [f"{tally.out:,} left out"] if tally.out else []
     sums += [f"{tally.failures:,} failed"] if tally.failures else []
     sums += [f"{tally.rest:,} not come to"] if tally.rest else []
-    talk = "messages" if kind is Kind.MEMORY else "conversations"
-    of = " and ".join([*([talk] if read.conversations else []), *(["rows"] if read.rows else [])])
+    plural = "" if tally.read == 1 else "s"
+    talk = "message" if kind is Kind.MEMORY else "conversation"
+    of = " and ".join(f"{word}{plural}" for word, there in ((talk, read.conversations), ("row", read.rows)) if there)
     yield _NOUNS[kind][1], f"of {tally.read:,} {of}: {', '.join(sums)}", ""
     for counts in (tally.duplicate, tally.left_out, tally.failed):
         if counts:
