@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from examples.demo import scratch_home, variables
+from examples.scratch import scratch_home, variables
 
 FACTOR = 10
 WIDTH = 768

@@ -14,8 +14,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from examples.demo import scratch_home
 from examples.endpoint import endpoint
+from examples.scratch import scratch_home
 
 #: name of the measured command -> limit in milliseconds
 LIMITS = {"cpersona-cli --version": 90, "cpersona-cli doctor --offline": 250}
