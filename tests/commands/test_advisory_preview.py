@@ -299,7 +299,8 @@ def test_a_leak_is_counted(preview: Preview) -> None:
 def test_raw_is_byte_for_byte_what_the_server_says(preview: Preview, tmp_path: Path) -> None:
     with serving() as small:
         env = leaking(small.url("/v1/embeddings"))
-        with live(tmp_path / "live", env, sys.executable) as server:
+        own = {name: value for name, value in env.items() if name != "CPERSONA_DB_PATH"}
+        with live(tmp_path / "live", own, sys.executable) as server:
             told = [server.recall(f"question {number}") for number in range(3)]
         found = preview("--json", "--raw", "--yes", env=env)
     assert [recall["text"] for recall in found.json["recalls"]] == told
