@@ -15,6 +15,7 @@ from support.stores import Other, insert, run_sql, schema_13, snapshot, untouche
 from support.talks import ask, at, day, imported, planned, talk, turn, wants
 
 from cpersona_cli.embedding.model import Endpoint, Mode
+from cpersona_cli.history import plan as planning
 from cpersona_cli.history.bring_in import NoVectors, bring_in
 from cpersona_cli.history.gather import Item, gather
 from cpersona_cli.history.model import (
@@ -36,9 +37,11 @@ from cpersona_cli.rebuild.target import Identified, identified
 from cpersona_cli.store.boundary import Penalty, Rule, Scope, boundary, factor, instant, newest_episodes
 from cpersona_cli.store.limits import rules_for
 from cpersona_cli.store.model import Kind, StoreError
+from cpersona_cli.store.writing import comparing
 from cpersona_cli.store.writing import insert as inserting
 from cpersona_cli.store.writing.imports import Record, backup_path, imports, record_path
 from cpersona_cli.store.writing.joblock import JobLock
+from cpersona_cli.store.writing.mainfile import Main
 from cpersona_cli.store.writing.scratch import SAME_TEXT, STORED_ID, STORED_TEXT, STORED_WIDER, Scratch
 from cpersona_cli.store.writing.taking_back import take_back, which
 
@@ -323,6 +326,26 @@ def test_after_any_sequence_of_imports_every_memory_counts_as_before(
         assert factors(database, upto) == before
 
 
+def test_a_disk_without_room_is_told_before_anything_is_written(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "free_bytes", lambda _folder: 1 << 20)
+    (refusal,) = planned(database, [day("c1", OLD)], wants()).refusals
+    assert "1 MiB are free" in refusal
+    assert not planned(database, [], wants()).refusals
+
+
+def test_a_database_that_lacks_an_index_is_told_and_still_holds_each_memory_once(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparing, "_MANY", 2)
+    run_sql(database, "DROP INDEX idx_memories_dedup_msg_id", "DROP INDEX idx_memories_dedup_content")
+    plan = planned(database, [day("c1", OLD)], wants())
+    assert any("lacks an index" in warning for warning in plan.warnings)
+    imported(database, [day("c1", OLD)], wants())
+    assert imported(database, [day("c1", OLD)], wants()).memories.duplicate == {STORED_ID: 3}
+
+
 # beside others, and cut off
 
 
@@ -372,6 +395,24 @@ def test_between_two_transactions_a_change_is_seen_too(database: Path, monkeypat
     assert done.held is True
 
 
+def test_a_change_in_the_moment_before_the_lock_is_seen_too(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lock(self: Main, wait: float) -> None:
+        if not locks:
+            run_sql(database, "UPDATE episodes SET created_at = '2024-01-01 00:00:00' WHERE id = 1")
+        locks.append(wait)
+        real(self, wait)
+
+    real = Main.lock
+    locks: list[float] = []
+    monkeypatch.setattr(Main, "lock", lock)
+    monkeypatch.setattr(inserting, "_LOG", 1)
+    wanted = wants(no_penalty=True, clamp=True, form=Form.EPISODES)
+    done = imported(database, [day("c2", "2025-03-01T10:00:00")], wanted)
+    assert ask(database, "SELECT created_at FROM episodes WHERE id > 1") == ["2024-01-01 00:00:00"]
+    assert done.held is True
+    assert locks
+
+
 def test_a_row_that_the_database_refuses_is_told_and_the_rest_is_stored(database: Path) -> None:
     run_sql(
         database,
@@ -398,8 +439,10 @@ def test_stopping_keeps_what_is_stored_and_the_same_import_goes_on(
             stop.ask()
 
     talks = [day("c1", OLD, turns=6)]
-    first = imported(database, talks, wants(), tell=tell, stop=stop)
+    with serving(width=8) as endpoint:
+        first = imported(database, talks, wants(), identified=found(endpoint), tell=tell, stop=stop)
     assert first.interrupted
+    assert first.why_none == NoVectors.INTERRUPTED
     assert first.rows == {Kind.EPISODE: 1, Kind.MEMORY: 2}
     assert (first.memories.stored, first.memories.rest) == (2, 4)
     assert first.memories.add_up

@@ -208,13 +208,6 @@ class Record:
             )
         return self.id
 
-    def keep(self, **kept: object) -> None:
-        """Keep more with the import under way."""
-        with told(self.path):
-            self.connection.execute(
-                "UPDATE imports SET kept = json_patch(kept, ?) WHERE number = ?", (json.dumps(kept), self.number)
-            )
-
     def note(self, entries: Iterable[Entry]) -> None:
         """Write down what the transaction under way does, before it is committed; what was noted before is sure."""
         with told(self.path), _transaction(self.connection):

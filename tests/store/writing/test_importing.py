@@ -17,7 +17,7 @@ from cpersona_cli.store.cpersona.store import CPersonaStore
 from cpersona_cli.store.job import Staged, Target, digest
 from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.newrow import NewRow
-from cpersona_cli.store.writing import comparing, scratch
+from cpersona_cli.store.writing import comparing, mending, scratch
 from cpersona_cli.store.writing.filling import Filling
 from cpersona_cli.store.writing.imports import Action, Record, backup_path, forget, imports, record_path
 from cpersona_cli.store.writing.mainfile import Main
@@ -122,6 +122,25 @@ def test_episodes_of_an_import_are_found_and_dated_back(old: Path) -> None:
     assert (taken.of.action, taken.removed, taken.left) == (Action.REPAIR, 2, 1)
     after = ask(old, "SELECT summary, created_at FROM episodes ORDER BY id")
     assert after[1:] == before[1:]
+
+
+def test_each_import_is_a_burst_and_what_changes_meanwhile_is_left(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    harmed(old)
+    again = {"end_time": "2024-05-01T10:00:00Z", "created_at": "2026-04-01 09:00:00"}
+    insert(old, "episodes", [{"summary": f"later {number}", **again} for number in range(2)])
+    assert find(CPersonaStore(old), LENS).bursts == (3, 2)
+    monkeypatch.setattr(mending, "_MANY", 2)
+    seen: list[tuple[int, int]] = []
+
+    def tell(done: int, total: int) -> None:
+        seen.append((done, total))
+        run_sql(old, "UPDATE episodes SET created_at = '2026-05-01 00:00:00' WHERE summary = 'later 1'")
+
+    done = mend(old, tell=tell)
+    assert (done.mended, done.left, seen) == (4, 1, [(2, 5), (4, 5), (5, 5)])
+    told: list[tuple[int, int]] = []
+    take_back(old, tell=lambda done, total: told.append((done, total)))
+    assert told == [(4, 4)]
 
 
 def test_a_repair_with_nothing_to_do_leaves_no_trace(old: Path) -> None:
