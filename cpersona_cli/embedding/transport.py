@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import ssl
+from functools import cache
 
 import httpx
 
@@ -30,13 +31,19 @@ def _trust(endpoint: Endpoint, proxy_scheme: str) -> ssl.SSLContext | bool:
     """The certificates the server's client would trust: its own bundle, unless a variable names another."""
     file, folder = endpoint.environment.get("SSL_CERT_FILE"), endpoint.environment.get("SSL_CERT_DIR")
     if file:
-        return ssl.create_default_context(cafile=file)
+        return _bundle(file, None)
     if folder:
-        return ssl.create_default_context(capath=folder)
+        return _bundle(None, folder)
     if httpx.URL(endpoint.url).scheme in {"http", "ws"} and proxy_scheme != "https":
         # plain HTTP needs no certificates, and reading them takes longer than a call; this trusts none at all
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return True
+
+
+@cache
+def _bundle(file: str | None, folder: str | None) -> ssl.SSLContext:
+    """Certificates of a file or folder, read once: that takes longer than a call, and a command makes many clients."""
+    return ssl.create_default_context(cafile=file, capath=folder)
 
 
 def _silence() -> None:
