@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -622,3 +626,34 @@ def test_a_file_of_somebody_else_in_the_place_of_the_record_is_left_alone(databa
     record_path(database).mkdir()
     with pytest.raises(StoreError, match="not a regular file"):
         imports(database)
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from support.talks import day, imported, wants
+from cpersona_cli.store.writing import insert
+
+insert._LOCKED = 0.0
+
+def tell(progress):
+    if progress.phase == "storing" and progress.done == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+imported(Path(sys.argv[1]), [day("c1", "2023-04-05T10:00:00", turns=8)], wants(no_penalty=True), tell=tell)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such signal")
+def test_after_a_kill_the_same_import_goes_on_and_both_parts_can_be_taken_back(database: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run([sys.executable, "-c", _KILLED, str(database)], env=env, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert counts(database) == (12 + 3, 2)
+    done = imported(database, [day("c1", OLD, turns=8)], wants(no_penalty=True))
+    assert done.rows == {Kind.MEMORY: 5}
+    assert done.memories.duplicate == {STORED_ID: 3}
+    assert done.episodes.duplicate == {COVERED: 1}
+    assert ask(database, "PRAGMA quick_check") == ["ok"]
+    assert [take_back(database).removed for _ in range(2)] == [5, 4]
+    assert counts(database) == (12, 1)
