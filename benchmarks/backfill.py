@@ -2,8 +2,8 @@
 
 Usage: python -m benchmarks.backfill [MEGABYTES]
 
-A ChatGPT export of that size (1024) is made, most of whose bytes are outputs of tools, and brought into an empty store
-of the installed server without vectors. The rows are then exported by the server itself, and imported by it into
+A ChatGPT export of that size (256) is made, most of whose bytes are outputs of tools, and brought into an empty store
+of the installed server without vectors. 1024 takes more than three minutes, most of them for the server's import. The rows are then exported by the server itself, and imported by it into
 another empty store: the same records, in the same run. Needs about twice that size in the folder for temporary
 files.
 """
@@ -128,7 +128,7 @@ def rows(database: Path) -> int:
 
 def main() -> int:
     """One run; 1 where memory went above the bound or rows are missing."""
-    size = (int(sys.argv[1]) if len(sys.argv) > 1 else 1024) * _MEGABYTE
+    size = (int(sys.argv[1]) if len(sys.argv) > 1 else 256) * _MEGABYTE
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         export = folder / "conversations.json"
