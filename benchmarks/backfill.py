@@ -3,9 +3,9 @@
 Usage: python -m benchmarks.backfill [MEGABYTES]
 
 A ChatGPT export of that size (256) is made, most of whose bytes are outputs of tools, and brought into an empty store
-of the installed server without vectors. 1024 takes more than three minutes, most of them for the server's import. The rows are then exported by the server itself, and imported by it into
-another empty store: the same records, in the same run. Needs about twice that size in the folder for temporary
-files.
+of the installed server without vectors. The rows are then exported by the server itself, and imported by it into
+another empty store: the same records, in the same run. Needs about twice that size in the folder for temporary files.
+1024 takes more than three minutes, most of them for the server's import.
 """
 
 from __future__ import annotations
