@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from cpersona_cli.commands.rebuild_request import Request, again
+from cpersona_cli.commands.rebuild_request import Request, again, naming
 from cpersona_cli.commands.workplace import Workplace
 from cpersona_cli.embedding.endpoints import API_URL, KEY, MODE, MODEL, URL, configured
 from cpersona_cli.embedding.model import Endpoint, Mode
@@ -16,7 +16,6 @@ from cpersona_cli.report.reembed import Step
 from cpersona_cli.text import plural
 from cpersona_cli.traps.model import Target
 from cpersona_cli.traps.repairs import set_variables
-from cpersona_cli.words import COMMANDS
 
 #: What a start of the server through these is: not by a command that could be given variables.
 _ELSEWHERE = {LaunchKind.REMOTE, LaunchKind.PROXY}
@@ -39,33 +38,42 @@ def wanted(endpoint: Endpoint) -> Mapping[str, str]:
     return {**values, MODEL: endpoint.model} if api or endpoint.named else values
 
 
-def steps(place: Workplace, endpoint: Endpoint, ended: Ended, *, live: bool) -> Sequence[Step]:
+def steps(request: Request, place: Workplace, endpoint: Endpoint, ended: Ended) -> Sequence[Step]:
     """What is to be done now, in order."""
-    return tuple(_steps(place, endpoint, ended, live=live))
+    return tuple(_steps(request, place, endpoint, ended))
 
 
-def _steps(place: Workplace, endpoint: Endpoint, ended: Ended, *, live: bool) -> Iterator[Step]:
+def _about(request: Request, place: Workplace, words: str, *, calls: bool = False) -> str:
+    """A command about the same database; one that ``calls`` an endpoint calls the one that was named for the rebuild.
+
+    The registrations may name the former one for as long as they are not edited.
+    """
+    named = naming(request.chosen) if calls else []
+    return " ".join([f"cpersona-cli {words} --db {shlex.quote(str(place.database.path))}", *named])
+
+
+def _steps(request: Request, place: Workplace, endpoint: Endpoint, ended: Ended) -> Iterator[Step]:
     for target in place.everyone:
         if differs(target, endpoint):
             yield _edit(target, endpoint)
     clients = list(dict.fromkeys(target.registration.client_title for target in place.everyone))
-    about = f"cpersona-cli reembed %s --db {shlex.quote(str(place.database.path))}"
     if ended.switched:
         who = ", ".join(clients) if clients else "every server that uses this database"
         yield Step(sentence=f"restart {who}: a server learns its thresholds and the width when it starts")
-    if live:
+    if request.live:
         yield Step(
-            sentence="then repair what a server wrote with the former model meanwhile", commands=(about % "finish",)
+            sentence="then repair what a server wrote with the former model meanwhile",
+            commands=(_about(request, place, "reembed finish", calls=True),),
         )
-    if ended.missed and not live:
+    if ended.missed and not request.live:
         yield Step(
             sentence=f"{plural(ended.missed, 'row')} came or changed meanwhile: give them their vectors",
-            commands=(f"cpersona-cli reembed --only {Only.MISSING} --db {shlex.quote(str(place.database.path))}",),
+            commands=(_about(request, place, f"reembed --only {Only.MISSING}", calls=True),),
         )
     if ended.switched:
         yield Step(
             sentence="the old vectors are kept: undo puts them back, forget removes them",
-            commands=(about % "undo", about % "forget"),
+            commands=(_about(request, place, "reembed undo"), _about(request, place, "reembed forget")),
         )
 
 
@@ -92,6 +100,8 @@ def summary(ended: Ended) -> str:
         }
         reason = next((words for word, words in why.items() if word == ended.reason), f"stopped ({ended.reason})")
         return f"{counts.done:,} of {counts.planned:,} done, {reason}; the old vectors are in use"
+    if not counts.planned:
+        return "nothing was left to do; every row has its vector"
     parts = [f"{ended.held:,} of {counts.done + counts.failed + counts.unchanged:,} re-embedded"]
     parts += [f"{counts.failed:,} failed"] if counts.failed else []
     parts += [f"{counts.unchanged:,} too long"] if counts.unchanged else []
@@ -102,14 +112,13 @@ def summary(ended: Ended) -> str:
 
 def following(request: Request, place: Workplace, ended: Ended) -> str:
     """The one command that helps most now."""
-    path = place.database.path
-    db = f"--db {shlex.quote(str(path))}"
     if ended.reason == Why.NOT_VERIFIED:
-        return f"cpersona-cli reembed abandon {db}"
+        return _about(request, place, "reembed abandon")
     if not ended.switched:
-        return again(request, database=path)
+        return again(request, database=place.database.path)
     if request.live:
-        return f"cpersona-cli reembed finish {db}"
+        return _about(request, place, "reembed finish", calls=True)
     if ended.missed or ended.counts.failed:
-        return f"cpersona-cli reembed --only {Only.MISSING} {db}"
-    return f"cpersona-cli dimension {db}" if "dimension" in COMMANDS else ""
+        return _about(request, place, f"reembed --only {Only.MISSING}", calls=True)
+    # what the registrations name is a part of what is to be looked at, where there are any
+    return _about(request, place, "dimension", calls=not place.everyone)

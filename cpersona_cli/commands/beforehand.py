@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from cpersona_cli.commands import aftermath
 from cpersona_cli.commands.rebuild_request import Request
@@ -11,23 +10,8 @@ from cpersona_cli.commands.workplace import Workplace
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.rebuild.model import Only
-from cpersona_cli.rebuild.remaining import tally
-from cpersona_cli.rebuild.select import Selector
-from cpersona_cli.store.cpersona.store import CPersonaStore
-from cpersona_cli.store.job import JobState, Target
-from cpersona_cli.store.writing.staging import Staging
+from cpersona_cli.store.job import Target
 from cpersona_cli.store.writing.status import job_status
-
-
-def begun(path: Path, store: CPersonaStore, select: Selector) -> tuple[Target | None, int | None]:
-    """The target of a job that an earlier run has begun, and how many of its rows are left."""
-    staging = Staging.open_existing(path)
-    if staging is None:
-        return None, None
-    with staging:
-        if staging.state not in {JobState.STAGING, JobState.STAGED}:
-            return None, None
-        return staging.target, tally(store, staging, select).pending
 
 
 def warnings(request: Request, place: Workplace, target: Target, endpoint: Endpoint) -> Iterator[str]:

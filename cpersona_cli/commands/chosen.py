@@ -46,10 +46,8 @@ def check(chosen: Chosen, selection: Selection, *, beside: bool = False) -> None
 def named(chosen: Chosen, environment: Mapping[str, str]) -> Endpoint:
     """The endpoint of ``--url``, with the proxies and certificates of this shell. Raises ``UsageError``."""
     url = chosen.url or ""
-    path = url.partition("?")[0].rstrip("/")
-    mode = chosen.mode or (Mode.API if path.endswith(("/embeddings", "/v1")) else Mode.HTTP)
     return Endpoint(
-        mode=mode,
+        mode=chosen.mode or mode_of(url),
         url=url,
         key=_read_key(chosen.key_file) if chosen.key_file is not None else "",
         model=chosen.model or "text-embedding-3-small",
@@ -57,6 +55,12 @@ def named(chosen: Chosen, environment: Mapping[str, str]) -> Endpoint:
         source="--url",
         named=bool(chosen.model),
     )
+
+
+def mode_of(url: str) -> Mode:
+    """The mode that the path of an address tells, where no ``--mode`` does."""
+    path = url.partition("?")[0].rstrip("/")
+    return Mode.API if path.endswith(("/embeddings", "/v1")) else Mode.HTTP
 
 
 def _read_key(path: Path) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cpersona_cli.commands.errors import CommandError
+from cpersona_cli.commands.chosen import Chosen, mode_of
+from cpersona_cli.commands.rebuild_request import naming
 from cpersona_cli.commands.workplace import Workplace
 from cpersona_cli.rebuild.job import LOOK, users
 from cpersona_cli.rebuild.model import Only
@@ -17,20 +18,20 @@ from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.model import Report, Section
 from cpersona_cli.report.reembed import Step
 from cpersona_cli.report.reembed_job import job_payload, job_rows, job_sentence
-from cpersona_cli.store.job import JobState
+from cpersona_cli.store.job import JobError, JobState, Target
 from cpersona_cli.store.model import StoreError
 from cpersona_cli.store.writing.clearing import abandon, forget
 from cpersona_cli.store.writing.locks import in_use
 from cpersona_cli.store.writing.status import JobStatus, job_status
 from cpersona_cli.store.writing.undo import Undone, undo
-from cpersona_cli.text import plural
+from cpersona_cli.text import bare_url, plural
 
 if TYPE_CHECKING:
     from cpersona_cli.commands.rebuilding import Run
 
 
 def act(action: str, place: Workplace, run: Run) -> Report:
-    """Do what the first word asks for. Raises ``StoreError`` and ``CommandError``."""
+    """Do what the first word asks for. Raises ``StoreError`` and ``UsageError``."""
     return run.finish(place) if action == "finish" else _ACTIONS[action](place, run)
 
 
@@ -60,26 +61,45 @@ def _status(place: Workplace, run: Run) -> Report:
         unsettled=[job.problem] if job.problem else [],
         measured=1,
         summary=job_sentence(job),
-        next_command=_next(job, path),
+        next_command=_next(job, place),
     )
 
 
-def _next(job: JobStatus, path: Path) -> str:
+def status_command(database: Path) -> str:
+    """The command that tells how a job stands, and what continues it."""
+    return f"cpersona-cli reembed status {_db(database)}"
+
+
+def _next(job: JobStatus, place: Workplace) -> str:
     """The one command that helps most now."""
+    path = place.database.path
     if job.running is not None:
         return ""
     if job.meta is not None and job.meta.state in {JobState.STAGING, JobState.STAGED, JobState.CUTTING}:
-        only = "" if job.meta.only == "all" else f" --only {job.meta.only}"
-        return f"cpersona-cli reembed{only} {_db(path)}"
+        words = ["cpersona-cli reembed", _db(path), *_naming(place, job.meta.target)]
+        words += [f"--only {job.meta.only}"] if job.meta.only != Only.ALL else []
+        words += ["--cut-long"] if job.meta.cut_texts else []
+        return " ".join(words)
     return f"cpersona-cli reembed undo {_db(path)}" if job.undo is not None and job.undo.state == "cut" else ""
+
+
+def _naming(place: Workplace, target: Target) -> list[str]:
+    """The options that name the endpoint of a job, where no registration does."""
+    goals = place.goals()
+    if goals and (goals[0].endpoint.mode, bare_url(goals[0].endpoint.url)) == (target.mode, target.url):
+        return []
+    mode = None if mode_of(target.url) == target.mode else target.mode
+    return naming(Chosen(url=target.url, mode=mode, model=target.model or None))
 
 
 def _undo(place: Workplace, run: Run) -> Report:
     path = place.database.path
     job = job_status(path)
     if job is None or job.undo is None:
-        raise StoreError(f"there is no finished re-embedding of {path} that could be taken back")
-    _alone(place, run)
+        raise JobError(f"there is no finished re-embedding of {path} that could be taken back")
+    held = _held(place, run)
+    if held:
+        return run.refused(place, held, f"cpersona-cli reembed undo {_db(path)}")
     rows = plural(job.finished.rows, "row") if job.finished is not None else "every row it wrote"
     run.talk.confirm(f"The old vectors and labels of {rows} would be put back.")
     done = undo(path)
@@ -91,7 +111,7 @@ def _undo(place: Workplace, run: Run) -> Report:
         fields={"job": {"undone": _undone_payload(done)}, "steps": steps},
         measured=1,
         error_code=Exit.OK if complete else Exit.NEGATIVE,
-        summary=f"{plural(done.restored + done.already, 'row')} as they were before"
+        summary=f"{plural(done.restored + done.already, 'row')} as before"
         + ("" if complete else f", {done.left + done.newer:,} left as they are"),
         next_command=f"cpersona-cli dimension {_db(path)}",
     )
@@ -161,12 +181,13 @@ def _removed(place: Workplace, run: Run, files: tuple[Path, ...], summary: str) 
     )
 
 
-def _alone(place: Workplace, run: Run) -> None:
-    """Wait until nobody else has the database open. Raises ``CommandError`` where nobody is there to end who has."""
+def _held(place: Workplace, run: Run) -> str:
+    """Wait until nobody else has the database open; who has it, where nobody is there to end that."""
     while (use := in_use(place.database.path)).live:
         if not run.talk.wait(users(use)):
-            raise CommandError(f"the database is open in {', '.join(users(use))}; quit that first")
+            return f"the database is open in {', '.join(users(use))}; quit that first"
         time.sleep(LOOK)
+    return ""
 
 
 def _db(path: Path) -> str:

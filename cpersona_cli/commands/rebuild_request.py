@@ -94,12 +94,17 @@ class Pointing(Protocol):
 
 def pointing(request: Pointing) -> list[str]:
     """The options that say which database and endpoint are meant, as they may be shown."""
-    selection, chosen = request.selection, request.chosen
+    selection = request.selection
     words = [f"--client {shlex.quote(name)}" for name in selection.clients]
     words += [f"--registration {shlex.quote(spec)}" for spec in selection.registrations]
     words += ["--env"] if selection.env else []
     words += [f"--db {shlex.quote(str(selection.db))}"] if selection.db is not None else []
-    words += [f"--url {shlex.quote(bare_url(chosen.url))}"] if chosen.url is not None else []
+    return words + naming(request.chosen)
+
+
+def naming(chosen: Chosen) -> list[str]:
+    """The options that name an endpoint, without what may be secret in its address."""
+    words = [f"--url {shlex.quote(bare_url(chosen.url))}"] if chosen.url is not None else []
     words += [f"--mode {shlex.quote(chosen.mode)}"] if chosen.mode is not None else []
     words += [f"--model {shlex.quote(chosen.model)}"] if chosen.model is not None else []
     words += [f"--api-key-file {shlex.quote(str(chosen.key_file))}"] if chosen.key_file is not None else []

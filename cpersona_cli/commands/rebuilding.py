@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cpersona_cli.commands import aftermath, jobs
-from cpersona_cli.commands.beforehand import begun, former, warnings
+from cpersona_cli.commands.beforehand import former
 from cpersona_cli.commands.chosen import named
 from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.commands.gate import gate
 from cpersona_cli.commands.process import TerminatedError, crash, impatient
+from cpersona_cli.commands.rebuild_plan import COUNTING, planned
 from cpersona_cli.commands.rebuild_request import Request, again, check, pointing
 from cpersona_cli.commands.signals import Patience, patient
 from cpersona_cli.commands.talk import Talk
@@ -20,15 +21,13 @@ from cpersona_cli.commands.workplace import Workplace, asking, find
 from cpersona_cli.embedding.counting import counts_tokens
 from cpersona_cli.embedding.loop import run as in_loop
 from cpersona_cli.embedding.model import Endpoint
-from cpersona_cli.fit.measure import measure
 from cpersona_cli.install.machine import Machine, this_machine
 from cpersona_cli.rebuild.finish import finish
-from cpersona_cli.rebuild.job import Job, settle, told, users
+from cpersona_cli.rebuild.job import Job, settle, told
 from cpersona_cli.rebuild.judge import QUERIES, ROWS, Item, judged
 from cpersona_cli.rebuild.judgement import Verdict
-from cpersona_cli.rebuild.model import Only, Plan, Progress
-from cpersona_cli.rebuild.plan import circumstances, make_plan, timed
-from cpersona_cli.rebuild.select import Range, Selector, foreign_ranges, selector
+from cpersona_cli.rebuild.model import Plan, Progress
+from cpersona_cli.rebuild.select import Selector
 from cpersona_cli.rebuild.target import Identified, identified
 from cpersona_cli.rebuild.work import Ended, Why, Work
 from cpersona_cli.record import replace
@@ -39,15 +38,9 @@ from cpersona_cli.report.model import Report
 from cpersona_cli.report.progress import Form, Teller, telling
 from cpersona_cli.report.reembed_json import document
 from cpersona_cli.store.cpersona.store import CPersonaStore
-from cpersona_cli.store.job import Target
+from cpersona_cli.store.job import JobError, Target
 from cpersona_cli.store.model import StoreError
-from cpersona_cli.store.writing.locks import in_use
 from cpersona_cli.text import plural
-
-#: Seconds for counting what is there, and for measuring which rows are another model's.
-_COUNTING, _MEASURING = 600.0, 600.0
-#: Rows that decide which are another model's.
-_SAMPLED = 64
 
 
 def rebuild(request: Request, machine: Machine | None = None) -> Report:
@@ -91,6 +84,8 @@ class Run:
             if request.action:
                 return jobs.act(request.action, place, self)
             return self._gated(place)
+        except JobError as error:
+            return self.refused(place, str(error), jobs.status_command(place.database.path))
         except StoreError as error:
             raise CommandError(str(error)) from error
 
@@ -146,6 +141,7 @@ class Run:
         return self.base(
             place,
             sections=[page.refused_section(found.refusals)],
+            fields={"refusals": found.refusals},
             error_code=Exit.NEGATIVE,
             summary="refused; nothing was changed",
             next_command=probe,
@@ -156,7 +152,7 @@ class Run:
         self.talk.consent(found.endpoint, "a sample of stored texts")
         old = former(self.request, place, found.endpoint)
         self.teller.tell(_phase("comparing search"))
-        rows = store.sample(ROWS, deadline=time.monotonic() + _COUNTING)
+        rows = store.sample(ROWS, deadline=time.monotonic() + COUNTING)
         items = [Item(kind=row.kind, id=row.id, text=row.text, old=row.vector) for row in rows]
         judgement = judged(items, new=found.endpoint, old=old, queries=self._sample())
         self.teller.clear()
@@ -175,33 +171,18 @@ class Run:
     def _planned(self, place: Workplace, store: CPersonaStore, found: Identified) -> Report:
         request, target = self.request, _target(found)
         path = place.database.path
-        foreign = self._foreign(store, found)
-        select = selector(request.rows, target, foreign=foreign, unit=found.unit)
-        self.teller.tell(_phase("counting"))
-        census = store.census(live_width=target.dim, deadline=time.monotonic() + _COUNTING)
-        use = in_use(path)
-        settings = place.everyone[0].settings if place.everyone else None
-        job, left = begun(path, store, select)
-        plan = make_plan(
-            store,
-            census,
-            found,
-            request.rows,
-            foreign=foreign,
-            pilot=timed(found.endpoint),
-            around=circumstances(settings, path, holders=users(use), job=job),
-        )
-        plan = replace(plan, warnings=(*plan.warnings, *warnings(request, place, target, found.endpoint)))
-        self.teller.clear()
+        made = planned(self, place, store, found, target)
+        plan, left = made.plan, made.left
         section = page.plan_section(plan, waiting=left)
         shown = {"plan": plan, "target": target}
         if plan.refusals:
             return self.base(
                 place,
                 sections=[page.refused_section(plan.refusals), section],
-                fields=shown,
+                fields={**shown, "refusals": plan.refusals},
                 error_code=Exit.NEGATIVE,
                 summary="refused; nothing was changed",
+                next_command="" if made.begun is None else jobs.status_command(path),
             )
         total = sum(plan.rows.values())
         if request.dry_run:
@@ -213,28 +194,12 @@ class Run:
                 summary=f"{plural(total, 'row')} would be embedded anew; nothing was changed",
                 next_command=again(request),
             )
-        if not total and job is None:
+        if not total and made.begun is None:
             return self.base(
                 place, sections=[section], fields=shown, measured=1, summary="nothing to do; nothing was changed"
             )
         self.talk.plan(plan, left)
-        return self._work(place, found, plan, select, shown)
-
-    def _foreign(self, store: CPersonaStore, found: Identified) -> tuple[Range, ...]:
-        """Rows told to be another model's, measured on stored texts, where that is asked for."""
-        if self.request.rows is not Only.FOREIGN:
-            return ()
-        self.talk.consent(found.endpoint, "a sample of stored texts")
-        self.teller.tell(_phase("telling models apart"))
-        fit = measure(
-            store,
-            found.endpoint,
-            sample=_SAMPLED,
-            deep=False,
-            texts_allowed=True,
-            deadline=time.monotonic() + _MEASURING,
-        )
-        return foreign_ranges(fit)
+        return self._work(place, found, plan, made.select, shown)
 
     def _sample(self) -> int:
         return QUERIES if self.request.sample is None else self.request.sample
@@ -278,6 +243,8 @@ class Run:
             except (KeyboardInterrupt, TerminatedError) as error:
                 impatient()
                 return self._interrupted(place, Exit(_code(error)))
+            except JobError:
+                raise
             except StoreError as error:
                 return self._broken(place, str(error))
             except Exception as error:  # noqa: BLE001 - a bug of ours must not hide what was kept
@@ -296,9 +263,7 @@ class Run:
         """The report of a run that came to an end of its own."""
         request, path = self.request, place.database.path
         stopped = ended.reason == Why.INTERRUPTED
-        steps = (
-            aftermath.steps(place, endpoint, ended, live=request.live) if ended.switched and not request.action else ()
-        )
+        steps = aftermath.steps(request, place, endpoint, ended) if ended.switched and not request.action else ()
         if ended.switched:
             told(path)
         code = Exit.OK if ended.complete else Exit.NEGATIVE
@@ -330,6 +295,18 @@ class Run:
             error_code=Exit.NEGATIVE,
             summary=f"stopped; {jobs.kept(place.database.path)}",
             next_command=again(self.request, database=place.database.path),
+        )
+
+    def refused(self, place: Workplace, sentence: str, next_command: str) -> Report:
+        """The report of a run that was not begun, because of how things stand."""
+        self.teller.clear()
+        return self.base(
+            place,
+            sections=[page.refused_section([sentence])],
+            fields={"refusals": (sentence,)},
+            error_code=Exit.NEGATIVE,
+            summary="refused; nothing was changed",
+            next_command=next_command,
         )
 
     def finish(self, place: Workplace) -> Report:

@@ -34,15 +34,16 @@ def norms(vectors: Vectors) -> tuple[float, ...]:
 
 
 def cosine(left: Sequence[float], right: Sequence[float]) -> float:
-    """The cosine of two vectors of one width; 0.0 where one has no length.
+    """The cosine of two vectors of one width; 0.0 where one has no length, or none that is finite.
 
     Raises ``ValueError`` when the widths differ.
     """
     if len(left) != len(right):
         raise ValueError(f"vectors of {len(left)} and {len(right)} dimensions have no cosine")
     scale = math.hypot(*left) * math.hypot(*right)
-    dot = math.fsum(map(mul, left, right))
-    return dot / scale if scale > 0 else 0.0
+    if not 0 < scale < math.inf:
+        return 0.0
+    return math.fsum(map(mul, left, right)) / scale
 
 
 def judge_vectors(mode: str, texts: Sequence[str], vectors: Vectors, lengths: Sequence[float]) -> Worth:

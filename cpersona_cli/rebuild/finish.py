@@ -14,10 +14,11 @@ from cpersona_cli.rebuild.remaining import BLANK, in_sample
 from cpersona_cli.rebuild.stop import Stop
 from cpersona_cli.rebuild.target import Identified
 from cpersona_cli.rebuild.work import Effort, Ended, Why
-from cpersona_cli.store.job import JobState, Refused, Staged
-from cpersona_cli.store.model import Store, StoreError
+from cpersona_cli.store.job import JobError, JobState, Refused, Staged
+from cpersona_cli.store.model import Store
 from cpersona_cli.store.writing.clearing import unvouched
 from cpersona_cli.store.writing.cutover import finish_over
+from cpersona_cli.store.writing.settling import CutOver
 from cpersona_cli.store.writing.staging import Staging, described, identity
 
 
@@ -25,15 +26,14 @@ def finish(database: Path, store: Store, found: Identified, tell: Tell, stop: St
     """Embed every row that nothing vouches for, and bring it in. Raises ``StoreError``."""
     staging = Staging.open_existing(database)
     if staging is None:
-        raise StoreError(f"no re-embedding of {database} is on record that could be finished")
+        raise JobError(f"no re-embedding of {database} is on record that could be finished")
     with staging:
         if staging.state not in {JobState.CUT, JobState.CUTTING}:
-            raise StoreError(
-                f"the re-embedding of {database} has not switched yet: continue it with cpersona-cli reembed"
-            )
+            was = "was taken back" if staging.state is JobState.UNDONE else "has not switched yet"
+            raise JobError(f"the re-embedding of {database} {was}, so there is nothing to finish")
         if found.target is None or identity(found.target) != identity(staging.target):
             gives = "none that can be used" if found.target is None else described(found.target)
-            raise StoreError(
+            raise JobError(
                 f"the job made vectors of {described(staging.target)}, and the endpoint gives {gives}:"
                 " name the endpoint of the job with --url"
             )
@@ -47,7 +47,8 @@ def finish(database: Path, store: Store, found: Identified, tell: Tell, stop: St
         fetched = in_loop(main())
         stopped = fetched.reason or (Why.INTERRUPTED if fetched.interrupted else "")
         # what has its vector is brought in also where the rest has none yet
-        cut = finish_over(database, staging, tokens=tokens)
+        idle = not sink.staged and staging.state is JobState.CUT
+        cut = CutOver() if idle else finish_over(database, staging, tokens=tokens)
         counts = fetched.counts
         now = in_sample(store, sink.staged)
         return Ended(

@@ -22,7 +22,7 @@ from cpersona_cli.rebuild.judgement import Judgement
 from cpersona_cli.rebuild.model import Counts, Fetched, Only, Progress, Tell
 from cpersona_cli.rebuild.pipeline import Options, fetch
 from cpersona_cli.rebuild.remaining import BLANK, Tally, holding, in_sample, tally, walk
-from cpersona_cli.rebuild.select import Selector, selector
+from cpersona_cli.rebuild.select import Selector, damaged, selector
 from cpersona_cli.rebuild.stop import Stop
 from cpersona_cli.rebuild.verify import Verified, inspect_staged, verified
 from cpersona_cli.rebuild.work import Effort, Ended, Why, Work
@@ -229,7 +229,7 @@ class Job:
         pairs = [
             (unpack(row.vector), unpack(entry.vector))
             for entry, row in in_sample(self.work.store, staging.sample(VERIFIED))
-            if row.vector is not None and len(row.vector) == len(entry.vector)
+            if row.vector is not None and len(row.vector) == len(entry.vector) and not damaged(row, unit=False)
         ]
         likeness = [cosine(old, new) for old, new in pairs if old is not None and new is not None]
         return bool(likeness) and min(likeness) >= SAME_MODEL

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from cpersona_cli.fit.model import Fit, State
 from cpersona_cli.rebuild.disk import Need
 from cpersona_cli.rebuild.model import Only
 from cpersona_cli.rebuild.survey import Survey
@@ -26,7 +27,8 @@ class Circumstances:
     ``search`` is where the server searches (``local`` or ``remote``), ``blobs`` whether memories keep vectors in the
     database. ``holders`` have it open. ``free`` are bytes on its disk (None: not told). ``objections`` and ``remarks``
     are what others found, for example traps: each a sentence, the former forbid the rebuild. ``job`` is the target of
-    a job that was begun earlier, ``damage`` what SQLite found wrong with the database.
+    a job that was begun earlier, ``damage`` what SQLite found wrong with the database. ``beside`` is how the
+    stored vectors of the target's width fit it, where some of them are to stay.
     """
 
     database: Path
@@ -38,6 +40,7 @@ class Circumstances:
     remarks: tuple[str, ...] = ()
     job: Target | None = None
     damage: str = ""
+    beside: Fit | None = None
     may_write: bool = True
 
 
@@ -86,6 +89,11 @@ def refusals(seen: Seen) -> Iterator[str]:
             f" {target.dim}: --only {seen.only} would leave two models in one store; leave --only out, or use"
             " --only mismatched"
         )
+    elif strangers := _strangers(seen, most=True):
+        yield (
+            f"{strangers}: --only {seen.only} would leave two models in one store; leave --only out, or name the"
+            " endpoint of their model"
+        )
     elif seen.only is not Only.ALL and not seen.found.unit and _stored_unit(seen.census):
         yield (
             "stored vectors have length one and this endpoint’s have not, so a part of the rows would be on another"
@@ -109,6 +117,21 @@ def _others_stay(seen: Seen) -> bool:
     return common is not None and common != seen.target.dim
 
 
+def _strangers(seen: Seen, *, most: bool) -> str:
+    """What is known of stored vectors that have the target's width, are another model's, and would stay.
+
+    ``most`` of the vectors of that width, or fewer; empty where it is not so.
+    """
+    fit = seen.around.beside
+    if fit is None:
+        return ""
+    others, all_of_them = sum(fit.foreign.values()), seen.census.widths("memories", "episodes").get(seen.target.dim, 0)
+    if not others or (2 * others > all_of_them) is not most:
+        return ""
+    cosine = f" (median cosine {fit.median:.2f})" if fit.median is not None else ""
+    return f"about {others:,} of {all_of_them:,} stored vectors of this width are another model’s{cosine}"
+
+
 def _stored_unit(census: Census) -> bool:
     """Whether the vectors that were looked at mostly have length one (the census rounds to two decimals)."""
     norms = census.contents.norms
@@ -121,6 +144,12 @@ def warnings(seen: Seen) -> Iterator[str]:
     around, rows = seen.around, seen.survey
     yield from seen.found.warnings
     yield from around.remarks
+    if strangers := _strangers(seen, most=False):
+        yield f"{strangers}, and stay: --only foreign takes them"
+    elif around.beside is not None and around.beside.state is State.DRIFTED:
+        yield f"the stored vectors that stay are not quite this endpoint’s: {around.beside.detail}"
+    elif around.beside is not None and not around.beside.judged and not around.beside.foreign:
+        yield "whether the stored vectors that stay are of this model was not measured, as no stored text was sent"
     if rows.long:
         yield (
             f"{plural(rows.long, 'row is', 'rows are')} longer than what the server reads (the longest has about"

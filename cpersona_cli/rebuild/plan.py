@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from cpersona_cli.embedding.texts import passage
+from cpersona_cli.fit.model import Fit
 from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.install.settings.effective import Settings
 from cpersona_cli.rebuild.batches import estimate_tokens
@@ -40,6 +41,7 @@ def circumstances(
     remarks: Sequence[str] = (),
     job: Target | None = None,
     damage: str = "",
+    beside: Fit | None = None,
 ) -> Circumstances:
     """Look around; ``settings`` are the server's, where a registration is known."""
     folder = existing_folder(database)
@@ -53,6 +55,7 @@ def circumstances(
         remarks=tuple(remarks),
         job=job,
         damage=damage,
+        beside=beside,
         may_write=folder is not None and may_write(folder) and may_write(database),
     )
 

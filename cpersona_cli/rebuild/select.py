@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from cpersona_cli.embedding.likeness import Likeness
 from cpersona_cli.embedding.meaning import NORM_TOLERANCE, ZERO
-from cpersona_cli.embedding.model import Mode
 from cpersona_cli.embedding.stored import FLOAT, length
 from cpersona_cli.fit.model import Break, Compared, Fit
 from cpersona_cli.rebuild.model import Only
@@ -73,11 +72,9 @@ def selector(
 def current(row: Row, target: Target) -> bool:
     """Whether a row may be skipped: its label says that the target made its vector, and the vector is sound.
 
-    Only a fingerprint, or the model that mode api sends, can say so: in mode http a configured name never reaches the
-    backend, and no label is no evidence at all. That the text is unchanged is no reason.
+    Only a label that tells can say so (``Target.telling``). That the text is unchanged is no reason.
     """
-    telling = bool(target.fingerprint) or target.mode == Mode.API
-    if not telling or not target.label or row.label != target.label:
+    if not target.telling or row.label != target.label:
         return False
     return row.vector is not None and len(row.vector) == target.dim * FLOAT and not damaged(row, unit=False)
 
@@ -93,8 +90,7 @@ def damaged(row: Row, *, unit: bool = True) -> bool:
 def _foreign(row: Row, target: Target, ranges: Iterable[Range]) -> bool:
     if len(row.vector or b"") != target.dim * FLOAT:
         return True
-    telling = bool(target.fingerprint) or target.mode == Mode.API
-    if telling and row.label and row.label != target.label:
+    if target.telling and row.label and row.label != target.label:
         return True
     return any(found.kind is row.kind and found.first <= row.id <= found.last for found in ranges)
 

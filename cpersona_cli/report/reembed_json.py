@@ -25,6 +25,7 @@ def document(
     search: Judgement | None = None,
     steps: Sequence[Step] = (),
     job: Mapping[str, object] | None = None,
+    refusals: Sequence[str] = (),
 ) -> Mapping[str, object]:
     """The command's own fields, which are there in every document of it: null where nothing came to it."""
     found = _ended(ended) if ended is not None else dict.fromkeys(_ENDED)
@@ -32,6 +33,7 @@ def document(
     return {
         "database": str(database),
         "action": action,
+        "refusals": list(refusals),
         "plan": None if plan is None else _plan(plan),
         "target": None if target is None else target_payload(target),
         **found,

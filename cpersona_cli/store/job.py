@@ -12,13 +12,17 @@ from pathlib import Path
 
 from cpersona_cli.record import record
 from cpersona_cli.store.files import real_path, sibling
-from cpersona_cli.store.model import Kind
+from cpersona_cli.store.model import Kind, StoreError
 
 #: Suffixes of the database's own name.
 STAGING = ".reembed"  # new vectors, batch by batch; SQLite
 UNDO = ".reembed-undo"  # the vectors and labels that were replaced; SQLite
 BACKUP = ".reembed-backup"  # the whole database as it was before the job; SQLite
 RECORD = ".reembed.json"  # the last finished job, kept after the other files are gone
+
+
+class JobError(StoreError):
+    """What was asked for does not go with the state of the job beside a database; looking at that state helps."""
 
 
 class JobState(StrEnum):
@@ -46,6 +50,15 @@ class Target:
     fingerprint: str = ""
     label: str = ""
     served: str = ""  # the model's name as replies state it
+
+    @property
+    def telling(self) -> bool:
+        """Whether ``label`` is evidence of who made a vector.
+
+        Only a fingerprint, or the model that mode api sends, is: in mode http a configured name never reaches the
+        backend.
+        """
+        return bool(self.label) and (bool(self.fingerprint) or self.mode == "api")
 
 
 @record

@@ -164,7 +164,7 @@ def test_forget_removes_the_way_back_and_nothing_else(reembed: Reembed, db: Path
     run = reembed("forget", "--db", str(db), "--yes")
     assert (run.code, oracle.state()) == (0, "new")
     assert beside(db) == {".reembed.json"}
-    assert reembed("undo", "--db", str(db), "--yes").code == 3
+    assert reembed("undo", "--db", str(db), "--yes").code == 1
     assert reembed("forget", "--db", str(db), "--yes").code == 0
 
 
@@ -407,7 +407,7 @@ def test_another_process_holds_the_lock(reembed: Reembed, db: Path) -> None:
         run = reembed(*about(db, server, "--yes", "--json", "--live"))
         held.join()
         assert (run.code, oracle.state()) == (0, "new")
-        assert run.json["next_command"] == f"cpersona-cli reembed finish --db {db}"
+        assert run.json["next_command"] == f"cpersona-cli reembed finish --db {db} --url {server.url()}"
 
 
 def test_rows_that_come_and_change_meanwhile(reembed: Reembed, db: Path) -> None:
@@ -609,7 +609,7 @@ def test_what_changed_since_is_left_alone_by_undo(reembed: Reembed, db: Path) ->
         f" VALUES ('atlas', 'newer', '2025-05-01', x'{vector}')",
     )
     run = reembed("undo", "--db", str(db), "--yes")
-    assert (run.code, run.last) == (1, "FAIL   19 rows as they were before, 2 left as they are")
+    assert (run.code, run.last) == (1, "FAIL   19 rows as before, 2 left as they are")
     for words in ("1 row that changed since", "1 row that came since", "1 row that are no more", "--only foreign"):
         assert words in run.out
     held = vectors(db)
@@ -623,13 +623,14 @@ def test_undo_asks_for_the_database_too(reembed: Reembed, db: Path) -> None:
         assert reembed(*about(db, server, "--yes")).code == 0
     with Other(db, "SELECT count(*) FROM memories") as other:
         run = reembed("undo", "--db", str(db), "--yes", "--json")
-        assert run.code == 3
-        assert f"process {other.process.pid}" in run.json["error"]
+        assert run.code == 1
+        assert f"process {other.process.pid}" in run.json["refusals"][0]
+        assert run.json["next_command"] == f"cpersona-cli reembed undo --db {db}"
 
 
 def test_finish_without_anything_to_finish(reembed: Reembed, db: Path) -> None:
     with serving(width=WIDTH) as server:
-        assert reembed("finish", "--db", str(db), "--url", server.url()).code == 3
+        assert reembed("finish", "--db", str(db), "--url", server.url()).code == 1
         assert reembed(*about(db, server, "--yes", "--live")).code == 0
         run = reembed("finish", "--db", str(db), "--url", server.url(), "--json")
         assert (run.code, run.json["planned"], run.json["done"]) == (0, 0, 0)
@@ -692,3 +693,99 @@ def test_a_bug_of_ours_hides_nothing(reembed: Reembed, db: Path, monkeypatch: py
     (sentence,) = run.json["unsettled"]
     assert "ZeroDivisionError" in sentence
     assert "The database is all old or all new." in sentence
+
+
+# --- how things stand, and the commands that are printed
+
+
+@pytest.mark.parametrize("only", ["missing", "mismatched", "damaged"])
+def test_vectors_of_another_model_do_not_get_company(reembed: Reembed, db: Path, only: str) -> None:
+    """M05: the width tells nothing. Rows that stay are compared before some get vectors of this endpoint."""
+    run_sql(
+        db, "UPDATE memories SET embedding = NULL WHERE id = 3", "UPDATE memories SET embedding = x'00' WHERE id = 4"
+    )
+    before = vectors(db)
+    with serving(width=64, after=lambda _request, found: [vector[::-1] for vector in found]) as server:
+        run = reembed(*about(db, server, "--yes", "--json", "--only", only))
+        dry = reembed(*about(db, server, "--dry-run", "--only", only))
+    assert (run.code, dry.code, vectors(db), beside(db)) == (1, 1, before, set())
+    assert run.json["refusals"][0].startswith("about 19 of 19 stored vectors of this width are another model’s (median")
+    with serving(width=64) as server:
+        assert reembed(*about(db, server, "--yes", "--only", only)).code == 0
+    assert vectors(db) != before
+
+
+def test_some_vectors_of_another_model_are_mentioned(reembed: Reembed, db: Path) -> None:
+    other = blob("no text of this store", 64).hex()
+    run_sql(
+        db,
+        f"UPDATE memories SET embedding = x'{other}' WHERE id > 15",
+        "UPDATE memories SET embedding = NULL WHERE id = 1",
+    )
+    with serving(width=64) as server:
+        run = reembed(*about(db, server, "--dry-run", "--json", "--only", "missing"))
+    assert run.code == 0
+    (warning,) = run.json["plan"]["warnings"]
+    assert warning.startswith("about 5 of 20 stored vectors of this width are another model’s (median cosine 1.00)")
+    assert warning.endswith("and stay: --only foreign takes them")
+
+
+def test_a_job_about_other_rows_is_told_before_anything_is_asked(reembed: Reembed, db: Path) -> None:
+    run_sql(db, "UPDATE memories SET embedding = NULL WHERE id = 3")
+    with serving(width=64) as server, Other(db, "SELECT count(*) FROM memories"):
+        assert reembed(*about(db, server, "--yes", "--only", "missing", "--cut-long")).code == 1
+    with serving(width=64) as server:
+        server.requests.clear()
+        run = reembed(*about(db, server, "--dry-run", "--json"))
+        assert run.json["refusals"][0].startswith(
+            "a job about other rows is under way here (--only missing, not --only all)"
+        )
+        assert run.json["next_command"] == f"cpersona-cli reembed status --db {db}"
+        run = reembed(*about(db, server, "--yes", "--json", "--only", "missing"))
+        assert run.json["refusals"][0].startswith("the job under way here was begun with --cut-long")
+        assert sent(server.requests, ["The parser must accept a missing final newline."]) == []
+
+
+def test_status_prints_the_command_that_goes_on(reembed: Reembed, db: Path) -> None:
+    """A job whose endpoint no registration names is continued by naming it again."""
+    run_sql(db, "UPDATE memories SET embedding = NULL WHERE id = 3")
+    with serving(width=64) as server:
+        with Other(db, "SELECT count(*) FROM memories"):
+            assert reembed(*about(db, server, "--yes", "--only", "missing", "--cut-long")).code == 1
+        command = reembed("status", "--db", str(db), "--json").json["next_command"]
+        assert command == f"cpersona-cli reembed --db {db} --url {server.url()} --only missing --cut-long"
+        assert reembed(*command.split()[2:], "--yes").last == "PASS   1 of 1 re-embedded"
+
+
+def test_what_failed_is_tried_again_at_the_endpoint_that_was_named(
+    reembed: Reembed, register: Register, db: Path
+) -> None:
+    """The registration still names the former endpoint, whose vectors must not come in."""
+
+    def before(request: Request, _number: int) -> Answer | None:
+        return Answer(400, {"error": "no"}) if any("hazelnuts" in text for text in request.texts) else None
+
+    with serving(width=64) as former, serving(width=64, before=before) as server:
+        register(CPERSONA_DB_PATH=str(db), CPERSONA_EMBEDDING_MODE="http", CPERSONA_EMBEDDING_URL=former.url())
+        run = reembed(*about(db, server, "--yes", "--json"))
+    assert run.code == 1
+    assert run.json["next_command"] == f"cpersona-cli reembed --only missing --db {db} --url {server.url()}"
+
+
+def test_old_vectors_that_hold_no_numbers(reembed: Reembed, db: Path) -> None:
+    """M07: infinite, and of both signs."""
+    run_sql(db, f"UPDATE memories SET embedding = x'{'0000807f000080ff' * 32}' WHERE id IN (2, 5)")
+    with serving(width=64) as server:
+        run = reembed(*about(db, server, "--yes", "--only", "damaged"))
+    assert (run.code, run.last) == (0, "PASS   2 of 2 re-embedded")
+
+
+def test_finishing_twice_leaves_the_calibration_of_the_server(reembed: Reembed, db: Path) -> None:
+    """The server has measured its thresholds again after the switch: they are right."""
+    calibration = db.with_name(db.name + ".calibration.json")
+    with serving(width=WIDTH) as server:
+        assert reembed(*about(db, server, "--yes", "--live")).code == 0
+        calibration.write_text('{"embedding_dim": 96, "global_threshold": 0.41}')
+        run = reembed("finish", "--db", str(db), "--url", server.url())
+    assert (run.code, run.last) == (0, "PASS   nothing was left to do; every row has its vector")
+    assert calibration.read_text() == '{"embedding_dim": 96, "global_threshold": 0.41}'

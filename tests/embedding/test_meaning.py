@@ -26,6 +26,7 @@ def test_angles() -> None:
     assert cosine([1, 1], [2, 2]) == pytest.approx(1)
     assert cosine([1, 0], [-3, 0]) == pytest.approx(-1)
     assert cosine([0, 0], [1, 0]) == 0
+    assert cosine([math.inf, -math.inf], [1, 1]) == cosine([1, 1], [math.nan, 1]) == 0
     with pytest.raises(ValueError, match="1 and 2 dimensions"):
         cosine([1], [1, 2])
 

@@ -109,8 +109,6 @@ def _read_back(new: Path, counts: dict[str, int], database: Path) -> None:
         messages = [str(row[0]) for row in copy.execute("PRAGMA quick_check(1)")]
         # Later SQLites compare text indexes as well; one that lags behind is no damage.
         if any(message != "ok" and "FTS5 table" not in message for message in messages):
-            raise StoreError(
-                f"{database} is damaged ({messages[0]}): restore it from a backup of your own first"
-            )
+            raise StoreError(f"{database} is damaged ({messages[0]}): restore it from a backup of your own first")
         if _counts(copy) != counts:
             raise StoreError(f"the backup of {database} does not hold all of its rows: nothing was begun")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cpersona_cli.store.files import sibling
-from cpersona_cli.store.job import JobState, backup_path, staging_path, undo_path
-from cpersona_cli.store.model import Kind, Row, StoreError
+from cpersona_cli.store.job import JobError, JobState, backup_path, staging_path, undo_path
+from cpersona_cli.store.model import Kind, Row
 from cpersona_cli.store.writing.backup import made_by
 from cpersona_cli.store.writing.disk import is_plain, remove, told
 from cpersona_cli.store.writing.joblock import JobLock
@@ -29,7 +29,7 @@ def unvouched(database: Path) -> Iterator[Row]:
     path, staging = undo_path(database), staging_path(database)
     undo = open_undo(path)
     if undo is None:
-        raise StoreError(f"no finished cut-over of {database} can be completed: start with cpersona reembed")
+        raise JobError(f"no finished re-embedding of {database} is here to be completed")
     with told(path), undo, Main(database) as main:
         meta = undo.meta()
         rule = Rule(target=meta.target, whole=meta.only == "all")
@@ -91,15 +91,19 @@ def abandon(database: Path) -> tuple[Path, ...]:
         staging = Staging.under(database, lock)
         if staging is None:
             if not is_plain(staging_path(database)):
-                raise StoreError(f"there is no unfinished job of {database}")
+                raise JobError(f"there is no unfinished job of {database}")
             settle(database, None)
             return _removed(staging_path(database))
         with contextlib.closing(staging):
             settle(database, staging)
-            if staging.state in {JobState.CUT, JobState.UNDONE}:
-                raise StoreError(
-                    f"the new vectors are in {database} already: take them back with cpersona reembed undo,"
-                    " or clear up with cpersona reembed forget"
+            if staging.state is JobState.CUT:
+                raise JobError(
+                    f"the new vectors are in {database} already: take them back with cpersona-cli reembed undo,"
+                    " or clear up with cpersona-cli reembed forget"
+                )
+            if staging.state is JobState.UNDONE:
+                raise JobError(
+                    f"the new vectors were taken out of {database} again: clear up with cpersona-cli reembed forget"
                 )
             backup = made_by(staging)
         return _removed(staging_path(database), *([backup_path(database)] if backup else []))
@@ -116,9 +120,9 @@ def forget(database: Path) -> tuple[Path, ...]:
             with contextlib.closing(staging):
                 settle(database, staging)
                 if staging.state not in {JobState.CUT, JobState.UNDONE}:
-                    raise StoreError(
-                        f"a job of {database} is unfinished: finish it with cpersona reembed,"
-                        " or drop it with cpersona reembed abandon"
+                    raise JobError(
+                        f"a job of {database} is unfinished: continue it with cpersona-cli reembed,"
+                        " or give it up with cpersona-cli reembed abandon"
                     )
         else:
             settle(database, None)

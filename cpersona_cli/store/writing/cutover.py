@@ -20,7 +20,7 @@ from typing import Any
 
 from cpersona_cli.record import record, replace
 from cpersona_cli.store.files import real_path, sibling, size_of
-from cpersona_cli.store.job import JobState, undo_path
+from cpersona_cli.store.job import JobError, JobState, undo_path
 from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.writing import calibration, derived
 from cpersona_cli.store.writing.derived import Dropped
@@ -63,7 +63,7 @@ def cut_over(
     if recovered is not None:
         return recovered
     if staging.state is JobState.CUT:
-        raise StoreError(f"the vectors of this job are in {database} already: begin a new one, or undo it")
+        raise JobError(f"the vectors of this job are in {database} already: begin a new one, or undo it")
     rule = Rule(target=staging.target, whole=staging.whole, same_model=same_model)
     path = next_path(database)
     with told(path):
@@ -83,7 +83,7 @@ def finish_over(
     path = undo_path(database)
     undo = open_undo(path)
     if undo is None or staging.state is not JobState.CUT:
-        raise StoreError(f"no finished cut-over of {database} can be completed: start with cpersona reembed")
+        raise JobError(f"no finished re-embedding of {database} is here to be completed")
     with told(path):
         undo.round = undo.meta().round + 1
     rule = Rule(target=staging.target, whole=staging.whole, later=True)
@@ -200,7 +200,7 @@ def _drop(work: _Work, main: Main) -> Dropped:
     rule = work.rule
     if rule.whole:
         # What a server on the new backend has built since the cut-over is good, where it says so itself.
-        label = rule.target.label if rule.later else ""
+        label = rule.target.label if rule.later and rule.target.telling else ""
         return derived.drop(main.connection, main.shape, chosen=False, label=label, tokens=work.tokens)
     derived.choose(main.connection, (row for kind in Kind for row in work.undo.chosen(kind)))
     return derived.drop(main.connection, main.shape, chosen=True, tokens=work.tokens)

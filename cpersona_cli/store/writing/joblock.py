@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from cpersona_cli.store.files import real_path, sibling
-from cpersona_cli.store.model import StoreError
+from cpersona_cli.store.job import JobError
 from cpersona_cli.store.writing.disk import told
 
 #: Suffix of the lock file. It holds the process id of who works, and is gone when nobody does.
@@ -33,17 +33,14 @@ class JobLock:
         self._database = database
 
     def acquire(self) -> Self:
-        """Take the lock. Raises ``StoreError`` when another process has it, naming that process."""
+        """Take the lock. Raises ``JobError`` when another process has it, naming that process."""
         with told(self._path):
             until = time.monotonic() + _LOOK
             while not self._try():
                 if time.monotonic() > until:
                     holder = _holder(self._path)
                     who = f"process {holder}" if holder else "another process"
-                    raise StoreError(
-                        f"{who} is re-embedding {self._database} right now: let it finish, or stop it;"
-                        " see how far it is with: cpersona reembed status"
-                    )
+                    raise JobError(f"{who} is at work on {self._database} right now: let it finish, or stop it")
                 time.sleep(0.01)
         return self
 

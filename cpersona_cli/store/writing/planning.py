@@ -138,7 +138,7 @@ def good(row: Stored, rule: Rule) -> bool:
     """Whether a vector is one that the target's model could have made, as far as can be vouched for."""
     if not isinstance(row.vector, bytes) or row.form != "blob" or len(row.vector) != 4 * rule.target.dim:
         return False
-    return rule.same_model or bool(rule.target.label and row.label == rule.target.label.encode())
+    return rule.same_model or (rule.target.telling and row.label == rule.target.label.encode())
 
 
 class Side(Generic[T]):

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from cpersona_cli.store.files import sibling
-from cpersona_cli.store.job import JobState, Refused, Staged, Target, staging_path
+from cpersona_cli.store.job import JobError, JobState, Refused, Staged, Target, record_path, staging_path
 from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.writing import stagingfile
-from cpersona_cli.store.writing.disk import publish, remove, told
+from cpersona_cli.store.writing.disk import is_plain, publish, remove, told
 from cpersona_cli.store.writing.joblock import JobLock
 from cpersona_cli.store.writing.stagingfile import Meta, StagingCounts
+from cpersona_cli.store.writing.undofile import next_path
 from cpersona_cli.store.writing.vectors import finite
 
 #: Ids in one question to SQLite.
@@ -67,6 +68,8 @@ class Staging:
         cls, database: Path, lock: JobLock, target: Target, *, only: str, cut_texts: bool, notes: Sequence[str] = ()
     ) -> Self:
         path = staging_path(database)
+        for later in (next_path(database), record_path(database)):  # found in the way only after the switch otherwise
+            is_plain(later)
         opened = stagingfile.open_file(path)
         if opened is not None:
             try:
@@ -75,9 +78,9 @@ class Staging:
             finally:
                 opened.connection.close()
             if state not in {JobState.CUT, JobState.UNDONE}:
-                raise StoreError(
+                raise JobError(
                     f"{path} holds an unfinished job: continue it with the same command,"
-                    " or drop it with: cpersona reembed abandon"
+                    " or give it up with cpersona-cli reembed abandon"
                 )
         meta = Meta(
             job=secrets.token_hex(8),
@@ -344,24 +347,31 @@ def _goes_on(staging: Staging, target: Target, only: str, cut_texts: bool) -> bo
             return False
         staging.set_state(JobState.STAGING)
     elif not same:
-        raise StoreError(
+        raise JobError(
             f"a job for other vectors is under way here ({described(meta.target)}; the endpoint gives"
             f" {described(target)}): continue it with the endpoint it was begun with,"
-            " or drop it with: cpersona reembed abandon"
+            " or give it up with cpersona-cli reembed abandon"
         )
-    elif meta.only != only:
-        raise StoreError(
-            f"a job about other rows is under way here (--only {meta.only}, not --only {only}): continue it with"
-            f" --only {meta.only}, or drop it with: cpersona reembed abandon"
-        )
-    elif meta.cut_texts != cut_texts:
-        cut = "cutting" if meta.cut_texts else "leaving"
-        raise StoreError(
-            f"the job under way here was begun {cut} texts that are too long: continue it the same way,"
-            " or drop it with: cpersona reembed abandon"
-        )
+    elif other := otherwise(meta, only, cut_texts):
+        raise JobError(other)
     staging._write_meta(target=stagingfile.packed(target))  # noqa: SLF001 - address and label may be newer
     return True
+
+
+def otherwise(meta: Meta, only: str, cut_texts: bool) -> str:
+    """Why an unfinished job cannot be continued by these options; empty where it can."""
+    if meta.only != only:
+        return (
+            f"a job about other rows is under way here (--only {meta.only}, not --only {only}): continue it with"
+            f" --only {meta.only}, or give it up with cpersona-cli reembed abandon"
+        )
+    if meta.cut_texts != cut_texts:
+        with_or_without = "with" if meta.cut_texts else "without"
+        return (
+            f"the job under way here was begun {with_or_without} --cut-long: continue it in the same way,"
+            " or give it up with cpersona-cli reembed abandon"
+        )
+    return ""
 
 
 def identity(target: Target) -> tuple[object, ...]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from cpersona_cli.record import record, replace
-from cpersona_cli.store.job import JobState, undo_path
-from cpersona_cli.store.model import Kind, StoreError
+from cpersona_cli.store.job import JobError, JobState, undo_path
+from cpersona_cli.store.model import Kind
 from cpersona_cli.store.writing import calibration, derived
 from cpersona_cli.store.writing.derived import Dropped
 from cpersona_cli.store.writing.disk import told
@@ -62,7 +62,7 @@ def undo(database: Path, *, tokens: bool = False, wait: float = 30.0) -> Undone:
             path = undo_path(database)
             file = open_undo(path)
             if file is None:
-                raise StoreError(f"no re-embedding of {database} can be taken back: {path} is not there")
+                raise JobError(f"no re-embedding of {database} can be taken back: {path} is not there")
             with told(path), file, Main(database) as main:
                 done = _take_back(main, file, tokens=tokens, wait=wait)
                 if staging is not None and staging.meta.job == file.meta().job:

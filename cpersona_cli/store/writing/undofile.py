@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -171,7 +172,8 @@ class UndoFile:
 
     def attach(self, staging: Path) -> None:
         """Let the vectors of a staging file be read as ``staging.vectors``."""
-        self.connection.execute("ATTACH ? AS staging", (str(staging),))
+        # as bytes: a name need not be UTF-8
+        self.connection.execute("ATTACH CAST(? AS TEXT) AS staging", (os.fsencode(staging),))
 
     def changes(self, kind: Kind) -> Iterator[tuple[bytes | None, int]]:
         """(new vector or None, id) of every entry of this round, in order of id; after ``attach``."""
@@ -201,10 +203,13 @@ class UndoFile:
 
     def keep_sidecar(self, name: str, content: bytes | None) -> None:
         """Keep what a calibration file held; None says that there was none."""
-        self.connection.execute("INSERT OR REPLACE INTO sidecars VALUES (?, ?)", (name, content))
+        self.connection.execute(
+            "INSERT OR REPLACE INTO sidecars VALUES (CAST(? AS TEXT), ?)", (os.fsencode(name), content)
+        )
 
     def sidecars(self) -> dict[str, bytes | None]:
-        return dict(self.connection.execute("SELECT name, content FROM sidecars"))
+        found = self.connection.execute("SELECT CAST(name AS BLOB), content FROM sidecars")
+        return {os.fsdecode(name): content for name, content in found}
 
     def replaces(self) -> bool:
         """Whether any row has an old vector."""

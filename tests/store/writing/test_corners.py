@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
 from support.jobs import stage, stored, target, vectors
 from support.stores import Other, run_sql, schema_13
 
-from cpersona_cli.store.job import JobState, Staged, digest, record_path, staging_path, undo_path
+from cpersona_cli.store.job import JobError, JobState, Staged, digest, record_path, staging_path, undo_path
 from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.opening import ChangedError, method_for
 from cpersona_cli.store.writing import joblock, settling, stagingfile, status
-from cpersona_cli.store.writing.clearing import unvouched
+from cpersona_cli.store.writing.clearing import abandon, unvouched
 from cpersona_cli.store.writing.cutover import cut_over
 from cpersona_cli.store.writing.disk import told
 from cpersona_cli.store.writing.joblock import LOCK, JobLock, busy
@@ -88,7 +90,7 @@ def test_a_lock_that_nobody_holds_is_nobodys(old: Path) -> None:
     with JobLock(old):
         path.write_text("words")
         assert busy(old) == 0
-        with pytest.raises(StoreError, match="another process is re-embedding"):
+        with pytest.raises(StoreError, match="another process is at work on"):
             JobLock(old).acquire()
 
 
@@ -252,3 +254,38 @@ def test_elsewhere_there_is_no_boot_id(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(stagingfile.boot_id()) in {0, 36}
     monkeypatch.setattr(Path, "read_text", missing)
     assert stagingfile.boot_id() == ""
+
+
+@pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="names are text there")
+def test_a_folder_whose_name_is_no_text(old: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(old.parent) + b"-\xff"))
+    shutil.copytree(old.parent, folder)
+    path = folder / old.name
+    path.with_name(path.name + ".calibration.json").write_text('{"embedding_dim": 64}')
+    before = vectors(path)
+    with open_job(path, target()) as staging:
+        wanted = stage(staging)
+        cut_over(path, staging)
+    assert vectors(path) == wanted
+    undo(path)
+    assert vectors(path) == before
+    assert path.with_name(path.name + ".calibration.json").read_text() == '{"embedding_dim": 64}'
+
+
+@pytest.mark.parametrize("suffix", [".reembed.json", ".reembed-undo.next"])
+def test_what_would_be_in_the_way_after_the_switch_is_said_before_it(old: Path, suffix: str) -> None:
+    old.with_name(old.name + suffix).mkdir()
+    with pytest.raises(StoreError, match=f"{suffix} is not a regular file"):
+        open_job(old, target())
+    assert not staging_path(old).exists()
+
+
+def test_a_job_that_was_taken_back_is_not_told_as_switched(old: Path) -> None:
+    with open_job(old, target()) as staging:
+        stage(staging)
+        cut_over(old, staging)
+    with pytest.raises(JobError, match=r"are in .* already"):
+        abandon(old)
+    undo(old)
+    with pytest.raises(JobError, match=r"were taken out of .* again: clear up with cpersona-cli reembed forget"):
+        abandon(old)

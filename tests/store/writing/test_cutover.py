@@ -109,9 +109,9 @@ def test_some_rows_and_only_what_is_theirs(new: Path) -> None:
     assert ask(new, "SELECT count(*) FROM pending_memory_tasks") == [(1,)]
 
 
-def rows_left_over(database: Path) -> Staging:
+def rows_left_over(database: Path, fingerprint: str = "") -> Staging:
     """A job in which 2 was refused, 3 changed since, 4 is new to it, and 5 was deleted."""
-    staging = open_job(database, target(64))
+    staging = open_job(database, target(64, fingerprint=fingerprint))
     stage(staging, lambda kind, identifier: kind is E or identifier not in {2, 4})
     staging.add([], [Refused(M, 2, digest("x"), "server_error")])
     run_sql(
@@ -146,10 +146,19 @@ def test_a_vector_of_the_same_model_stays(new: Path) -> None:
 def test_a_label_vouches_for_a_vector_of_the_right_width(new: Path) -> None:
     run_sql(new, "UPDATE memories SET embedding_model = 'b-label' WHERE id IN (2, 4)")
     run_sql(new, "UPDATE memories SET embedding = zeroblob(12) WHERE id = 4")
-    with rows_left_over(new) as staging:
+    with rows_left_over(new, fingerprint="f00d") as staging:
         done = cut_over(new, staging)
     assert [stored(new)[M, n][0] for n in (2, 3, 4)] == ["blob", "null", "null"]
     assert (done.emptied, done.kept) == (2, 1)
+
+
+def test_a_name_that_never_reaches_the_endpoint_vouches_for_nothing(new: Path) -> None:
+    """In mode http the label is what the settings say: the same before and after another model was put there."""
+    run_sql(new, "UPDATE memories SET embedding_model = 'b-label'")
+    with rows_left_over(new) as staging:
+        done = cut_over(new, staging)
+    assert [stored(new)[M, n][0] for n in (2, 3, 4)] == ["null"] * 3
+    assert (done.emptied, done.kept) == (3, 0)
 
 
 def test_a_width_is_never_vouched_for(old: Path) -> None:

@@ -160,7 +160,7 @@ def test_two_runs_at_once_cannot_be(old: Path) -> None:
             lambda: JobLock(old).acquire(),
         ]
         for begin in begins:
-            with pytest.raises(StoreError, match=f"process {os.getpid()} is re-embedding"):
+            with pytest.raises(StoreError, match=f"process {os.getpid()} is at work on"):
                 begin()
     assert busy(old) is None
     assert ours(old) == {""}
@@ -216,7 +216,7 @@ def test_other_vectors_are_refused(old: Path, other: object, words: str) -> None
         open_job(old, other)  # type: ignore[arg-type]
     assert words in str(caught.value)
     assert "16 dimensions, mode http, model model-b" in str(caught.value)
-    assert "cpersona reembed abandon" in str(caught.value)
+    assert "cpersona-cli reembed abandon" in str(caught.value)
     with open_job(old, target()) as staging:
         assert staging.counts().staged == 1
 
@@ -231,7 +231,7 @@ def test_other_rows_are_refused(old: Path) -> None:
     Staging.create(old, target()).close()
     with pytest.raises(StoreError, match="--only all, not --only missing"):
         open_job(old, target(), only="missing")
-    with pytest.raises(StoreError, match="begun leaving texts that are too long"):
+    with pytest.raises(StoreError, match="begun without --cut-long"):
         open_job(old, target(), cut_texts=True)
     with pytest.raises(StoreError, match="unfinished job"):
         Staging.create(old, target())

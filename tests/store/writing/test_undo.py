@@ -165,7 +165,7 @@ def test_there_is_nothing_to_take_back(old: Path) -> None:
 def test_a_row_a_live_server_wrote_is_found_and_finished(new: Path) -> None:
     """A server on the old backend stores, updates and loses an embedding after the cut."""
     before = stored(new)
-    with open_job(new, target(64)) as staging:
+    with open_job(new, target(64, fingerprint="f00d")) as staging:
         wanted = stage(staging)
         staging.add([], [Refused(M, 9, digest("x"), "blank")])
         cut_over(new, staging)
@@ -253,9 +253,9 @@ def test_of_a_partial_job_only_its_rows_are_doubtful(new: Path) -> None:
 def test_finishing_needs_a_cut_over(old: Path) -> None:
     with open_job(old, target()) as staging:
         stage(staging)
-        with pytest.raises(StoreError, match="no finished cut-over"):
+        with pytest.raises(StoreError, match="no finished re-embedding"):
             finish_over(old, staging)
-        with pytest.raises(StoreError, match="no finished cut-over"):
+        with pytest.raises(StoreError, match="no finished re-embedding"):
             list(unvouched(old))
 
 
