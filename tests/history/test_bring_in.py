@@ -291,7 +291,7 @@ def factors(database: Path, upto: int) -> list[float]:
     ]
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_STORED, _STORED, _IMPORTS)
 def test_after_any_sequence_of_imports_every_memory_counts_as_before(
     tmp_path_factory: pytest.TempPathFactory, memories: Any, episodes: Any, sequence: Any

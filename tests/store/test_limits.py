@@ -82,7 +82,7 @@ def factors(connection: sqlite3.Connection, memories: Rows, schema: int = 13) ->
     return found
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(_ROWS, _ROWS, _NEW, st.sampled_from((13, 17, 21)))
 @example([(("", ""), "2025-03-05T10:00:00+00:00")], [], [(("", ""), datetime(2025, 3, 5, 10))], 13)  # noqa: DTZ001
 @example(
@@ -108,7 +108,7 @@ def test_no_memory_counts_differently_after_any_episodes_that_are_dated_so(
             assert factors(connection, memories, schema) == before
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(_ROWS, _ROWS, _PLACES, _TIMES)
 def test_the_latest_harmless_time_is_harmless_and_no_later_one_tried_is(
     memories: Rows, episodes: Rows, place: tuple[str, str], ended: datetime
