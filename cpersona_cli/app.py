@@ -16,7 +16,7 @@ from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.commands.process import NAME, TerminatedError, crash, impatient, prepare
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.text import nearest, safe
-from cpersona_cli.words import COMMANDS, PLANNED
+from cpersona_cli.words import COMMANDS
 
 if TYPE_CHECKING:
     import typer
@@ -107,12 +107,10 @@ def _parse(argv: Sequence[str]) -> Job | int:
 
         return overview()
     word = argv[0]
-    if word in PLANNED:
-        raise UsageError(f"this release has no `{word}` yet")
     if not word:
         raise UsageError(f"say what to do: {' or '.join(COMMANDS)}")
     if not word.startswith("-") and word not in COMMANDS:
-        near = nearest(word, (*COMMANDS, *PLANNED))
+        near = nearest(word, COMMANDS)
         hint = f"did you mean {near}?" if near else f"there are {', '.join(COMMANDS)}"
         raise UsageError(f"no such command: {safe(word, 60)}; {hint}")
     _refuse_repeated(argv)

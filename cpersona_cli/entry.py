@@ -11,7 +11,7 @@ import sys
 from typing import NoReturn
 
 from cpersona_cli.text import nearest, safe
-from cpersona_cli.words import COMMANDS, PLANNED
+from cpersona_cli.words import COMMANDS
 
 _OPTIONS = ("-h", "--help", "--version")
 
@@ -36,9 +36,9 @@ def dispatch() -> NoReturn:
     server: in a CI step that would end with exit 0 and prove nothing. It is answered on stderr with exit 2.
     """
     word = sys.argv[1] if len(sys.argv) > 1 else ""
-    if word in COMMANDS or word in PLANNED or word in _OPTIONS:
+    if word in COMMANDS or word in _OPTIONS:
         tool()
-    meant = nearest(word, (*COMMANDS, *PLANNED, "--help", "--version")) if len(word) > 2 else None
+    meant = nearest(word, (*COMMANDS, "--help", "--version")) if len(word) > 2 else None
     if meant or (word and _at_terminal()):
         _refuse(f"no such command: {safe(word, 60)}", f"did you mean: cpersona {meant}" if meant else _usage())
     server = _server()

@@ -20,7 +20,7 @@ from cpersona_cli.commands.process import TerminatedError
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.model import Report
 from cpersona_cli.report.output import FORMATS, Output
-from cpersona_cli.words import COMMANDS, PLANNED
+from cpersona_cli.words import COMMANDS
 
 SCRIPT = Path(sys.executable).with_name("cpersona-cli")
 
@@ -85,14 +85,7 @@ def test_alone_it_says_what_it_found_and_where_to_begin(
 
 
 def test_every_command_answers_a_question() -> None:
-    assert {name for name, _ in QUESTIONS} >= set(COMMANDS)
-    assert {name for name, _ in QUESTIONS} <= {*COMMANDS, *PLANNED}
-
-
-@pytest.mark.parametrize("word", PLANNED)
-def test_a_word_of_a_coming_release(word: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert app.main([word, "--json"]) == 2
-    assert document(capsys.readouterr().out)["error"] == f"this release has no `{word}` yet"
+    assert {name for name, _ in QUESTIONS} == set(COMMANDS)
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,13 @@ from cpersona_cli.text import nearest, safe
 from cpersona_cli.traps.model import Group, Needs, Severity, Trap
 from cpersona_cli.traps.registry import ALL, RETIRED
 from cpersona_cli.traps.vectors_fit import JUDGES
-from cpersona_cli.words import COMMANDS, PLANNED
+from cpersona_cli.words import COMMANDS
 
 
 def listed(*, group: str | None = None, severity: str | None = None, command: str | None = None) -> Report:
     """The traps of a group, of a severity, of a command. Raises ``UsageError`` for one that does not exist."""
     groups = _one_of("group", group, list(Group))
     severities = _one_of("severity", severity, list(Severity))
-    if command in PLANNED:
-        raise UsageError(f"this release has no `{command}` yet")
     commands = _one_of("command", command, COMMANDS)
     judges = {trap.id for trap in JUDGES} if "dimension" in commands else set()
     checked = [trap for trap in ALL if "doctor" in commands or trap.id in judges]

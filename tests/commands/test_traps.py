@@ -61,7 +61,6 @@ def test_the_list_is_filtered(traps: Traps) -> None:
         (["list", "--group", "name"], "there is no group 'name'; did you mean names?"),
         (["list", "--group", "zzzzzz"], "(known: names, network,"),
         (["list", "--severity", "error"], "there is no severity 'error' (known: fault, warning, hint)"),
-        (["list", "--command", "reembed"], "this release has no `reembed` yet"),
         (["list", "--command", "doctr"], "did you mean doctor?"),
         (["explain", "names.url-mising"], "did you mean names.url-missing?"),
         (["explain", "network.url-missing"], "did you mean names.url-missing?"),

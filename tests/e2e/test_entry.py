@@ -19,7 +19,7 @@ from mcp.client.stdio import stdio_client
 from support.installs import build_wheel, environment, server_wheel
 
 import cpersona_cli
-from cpersona_cli.words import COMMANDS, PLANNED
+from cpersona_cli.words import COMMANDS
 
 pytestmark = [pytest.mark.server, pytest.mark.xdist_group("installs")]
 
@@ -92,20 +92,16 @@ def conversation(command: list[str | Path], env: dict[str, str]) -> list[bytes]:
     return lines
 
 
-@pytest.mark.parametrize("arguments", [[], ["serve"], ["--stdio"]], ids=["none", "leftover word", "leftover option"])
-def test_an_mcp_client_notices_no_difference(
-    installs: Installs, tmp_path: Path, scratch: dict[str, str], arguments: list[str]
-) -> None:
+def test_an_mcp_client_notices_no_difference(installs: Installs, tmp_path: Path, scratch: dict[str, str]) -> None:
     original = conversation([installs.server_last / "cpersona"], scratch)
-    (tmp_path / "memory.db").unlink()
-    ours = conversation([installs.tool_last / "cpersona", *arguments], scratch)
     assert b"cpersona" in original[0]
     assert len(original[1]) > 10_000, "the list of tools"
-    assert ours == original
+    for arguments in ([], ["serve"], ["--stdio"]):
+        (tmp_path / "memory.db").unlink()
+        assert conversation([installs.tool_last / "cpersona", *arguments], scratch) == original
 
 
-@pytest.mark.parametrize("which", ["tool_last", "server_last"])
-@pytest.mark.parametrize("arguments", [[], ["serve"]], ids=["none", "leftover word"])
+@pytest.mark.parametrize(("which", "arguments"), [("tool_last", ["serve"]), ("server_last", [])])
 def test_the_mcp_library_stores_and_recalls(
     installs: Installs, scratch: dict[str, str], which: str, arguments: list[str]
 ) -> None:
@@ -155,8 +151,8 @@ def ended(script: Path, env: dict[str, str], number: int | None) -> Ended:
 
 @pytest.mark.parametrize(
     ("number", "code"),
-    [(None, 0), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGHUP, -signal.SIGHUP), (signal.SIGQUIT, -signal.SIGQUIT)],
-    ids=["end of stdin", "SIGTERM", "SIGHUP", "SIGQUIT"],
+    [(None, 0), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGHUP, -signal.SIGHUP)],
+    ids=["end of stdin", "SIGTERM", "SIGHUP"],
 )
 def test_a_server_ends_as_the_original_does(
     installs: Installs, scratch: dict[str, str], number: int | None, code: int
@@ -173,7 +169,7 @@ def test_a_server_that_refuses_to_start_keeps_its_exit_code(installs: Installs, 
     assert ours.stderr.splitlines()[-1] == original.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("stream", ["<&-", ">&-", "2>&-"])
+@pytest.mark.parametrize("stream", ["<&- 2>&-", ">&-"])
 def test_a_closed_stream_is_no_different(installs: Installs, scratch: dict[str, str], stream: str) -> None:
     answers = [
         run(["sh", "-c", f'exec "$0" {stream}', folder / "cpersona"], scratch)
@@ -222,12 +218,8 @@ def test_our_own_words_reach_this_tool(installs: Installs, scratch: dict[str, st
     assert cpersona_cli.__version__ in run([program, "--version"], scratch).stdout
     for flag in ("-h", "--help"):
         assert "doctor" in run([program, flag], scratch).stdout
-    for word in COMMANDS:
+    for word in COMMANDS if script == "cpersona" else COMMANDS[:1]:
         assert word in run([program, word, "--help"], scratch).stdout
-    for word in PLANNED:
-        answer = run([program, word], scratch)
-        assert (answer.returncode, answer.stdout) == (2, "")
-        assert word in answer.stderr
     assert not Path(scratch["CPERSONA_DB_PATH"]).exists(), "a server was started"
 
 
@@ -256,7 +248,7 @@ def terminal() -> Iterator[int]:
 
 
 @pytest.mark.parametrize(
-    ("word", "said"), [("docter", "cpersona doctor"), ("serve", "cpersona-cli {doctor,probe,traps}")]
+    ("word", "said"), [("docter", "cpersona doctor"), ("serve", f"cpersona-cli {{{','.join(COMMANDS)}}}")]
 )
 def test_at_a_terminal_no_word_starts_a_server(
     installs: Installs, scratch: dict[str, str], terminal: int, word: str, said: str

@@ -11,7 +11,6 @@ from support.markdown import code, plain, table
 from cpersona_cli.commands.book import explained
 from cpersona_cli.traps.model import Group, Trap
 from cpersona_cli.traps.registry import ALL, RETIRED, UNCHECKABLE
-from cpersona_cli.words import PLANNED
 
 #: What each group is about, in the order of the report.
 GROUPS = {
@@ -116,8 +115,8 @@ def _measured_by(command: str) -> str:
     _, *words = command.split()
     known = {name.split()[1]: options(found) for name, found in commands() if " " in name}
     there = known.get(words[0], set())
-    assert words[0] in {*known, *PLANNED}, f"no such command: {command}"
-    if words[0] in PLANNED or not there.issuperset(word for word in words if word.startswith("-")):
+    assert words[0] in known, f"no such command: {command}"
+    if not there.issuperset(word for word in words if word.startswith("-")):
         return f"{code(' '.join(words))}, in a coming release"
     return code(command)
 
