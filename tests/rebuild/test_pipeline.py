@@ -371,8 +371,14 @@ def test_counts_add_up_and_nobody_gets_anothers_vector(
     assert result.counts.planned == len(some)
     assert len(sink.staged) + len(sink.refused) == len(some)
     by_reason = {"poison": "rejected", "blank": "blank", "long": "too_long", "half": "input_invalid"}
-    assert sink.reasons == {
-        number: by_reason[fate] for number, fate in enumerate(fates, 1) if fate in by_reason
+    # A text that meets the failing requests twice when it is sent alone is given up for their reason.
+    unlucky = {number for number, reason in sink.reasons.items() if reason in {"server_error", "disconnected"}}
+    assert len({some[number - 1].text for number in unlucky}) * 2 <= len(fails)
+    assert {number: reason for number, reason in sink.reasons.items() if number not in unlucky} == {
+        number: by_reason[fate]
+        for number, fate in enumerate(fates, 1)
+        if fate in by_reason and number not in unlucky
     }  # fmt: skip
-    assert right(sink, [row for row, fate in zip(some, fates, strict=True) if fate not in by_reason])
+    assert right(sink, [row for row, fate in zip(some, fates, strict=True)
+                        if fate not in by_reason and row.id not in unlucky])  # fmt: skip
     assert all(refused.digest == digest(some[refused.id - 1].text) for refused in sink.refused.values())

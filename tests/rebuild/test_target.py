@@ -63,12 +63,10 @@ def test_nothing_stored_is_sent_and_nothing_secret_is_kept() -> None:
 
 
 LABELLED = [
-    ("http", True, {}, "a166f63f525a5e17"),
     ("http", True, {"CPERSONA_EMBEDDING_MODEL": "mine"}, "a166f63f525a5e17"),
     ("http", False, {}, ""),
     ("http", False, {"EMBEDDING_MODEL": "mine"}, "mine"),
     ("api", True, {}, "text-embedding-3-small"),
-    ("api", False, {"CPERSONA_EMBEDDING_MODEL": "mine"}, "mine"),
 ]
 
 
