@@ -139,6 +139,8 @@ def test_the_whole_report(home: Path, report: Mapping[str, Any]) -> None:
     }
     assert by_severity["hint"] == {
         ("registration.leftover-words", "Gemini CLI (user)"),
+        ("recall.profile-pool", new),
+        ("recall.profile-pool", old),
         *(("identity.policy-missing", name) for name in ("Claude Code", "Codex", "Gemini CLI")),
     }
     assert not any(finding["depends"] for finding in report["findings"])
