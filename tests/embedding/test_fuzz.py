@@ -25,7 +25,7 @@ from cpersona_cli.embedding.model import Endpoint, Mode, Outcome, Reply
 from cpersona_cli.embedding.reply import Sent, judge_failure
 from cpersona_cli.record import replace
 
-EXAMPLES = max(500, settings.default.max_examples if settings.default else 0)
+EXAMPLES = max(200, settings.default.max_examples if settings.default else 0)
 KEY = 'sk-Quagga4711"Zebra'
 NEEDLE = re.compile("Quagga|Zebra")
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

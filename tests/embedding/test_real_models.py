@@ -72,7 +72,7 @@ def test_padding_does_not_count(minilm: Running) -> None:
 def test_another_width_is_told_by_the_width(anchors: Mapping[str, Vectors]) -> None:
     widths = {name: {len(vector) for vector in vectors} for name, vectors in anchors.items()}
     assert widths == {"minilm": {384}, "e5": {384}, "supercat": {256}}
-    with pytest.raises(ValueError, match=r"shorter|longer"):
+    with pytest.raises(ValueError, match="384 and 256 dimensions"):
         cosine(anchors["minilm"][0], anchors["supercat"][0])
 
 
