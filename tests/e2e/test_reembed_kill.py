@@ -19,7 +19,7 @@ from support.warm import Warm
 
 ROWS, BATCH, WIDTH = 48, 4, 96
 #: Runs that the test kills; ``benchmarks/reembed_kills.py`` makes as many as it is told.
-KILLS = 16
+KILLS = 12
 
 
 @pytest.fixture(scope="module")

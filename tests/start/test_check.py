@@ -250,9 +250,11 @@ def test_a_banner_of_a_wrapper(machine: Machine, tmp_path: Path) -> None:
 # --- the real servers
 
 OLD = os.environ.get("CPERSONA_CLI_TEST_OLD_SERVER", "")
+_OLDER = pytest.mark.skipif(not OLD, reason="no older server is installed")
 SERVERS = [
-    pytest.param(sys.executable, id="newest"),
-    pytest.param(OLD, id="2.5.12", marks=pytest.mark.skipif(not OLD, reason="no older server is installed")),
+    pytest.param(sys.executable, "module", id="newest, module"),
+    pytest.param(sys.executable, "shell", id="newest, shell"),
+    pytest.param(OLD, "script", id="2.5.12, script", marks=_OLDER),
 ]
 
 
@@ -263,8 +265,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.server
-@pytest.mark.parametrize("python", SERVERS)
-@pytest.mark.parametrize("through", ["module", "script", "shell"])
+@pytest.mark.parametrize(("python", "through"), SERVERS)
 def test_a_real_server(machine: Machine, python: str, through: str, store: Path) -> None:
     words = {
         "module": (python, "-m", "cpersona"),
