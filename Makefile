@@ -35,6 +35,11 @@ docs: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks.startup
+	$(BIN)/python -m benchmarks.census 100000
+	$(BIN)/python -m benchmarks.dimension 50000
+	$(BIN)/python -m benchmarks.cutover
+	$(BIN)/python -m benchmarks.reembed_pipeline serial padding
+	PYTHONPATH=tests $(BIN)/python -m benchmarks.reembed_against_server 2000 4
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
