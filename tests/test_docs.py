@@ -18,9 +18,11 @@ from support.commands_page import commands, options
 from support.documents import document
 
 from cpersona_cli.commands.preferences import PREFERENCES, resolve
+from cpersona_cli.demo.model import Act, Doing, Played, Step
 from cpersona_cli.fit.model import Basis
 from cpersona_cli.fit.model import State as Fit
 from cpersona_cli.install.model import Environment, Registration, Status
+from cpersona_cli.report import demo
 from cpersona_cli.report.json import document as fields_of
 from cpersona_cli.report.model import FailOn, Report, Verdict
 from cpersona_cli.start.model import Failure
@@ -28,7 +30,7 @@ from cpersona_cli.traps import waivers
 from cpersona_cli.traps.model import Needs, Severity
 from cpersona_cli.traps.registry import ALL, RETIRED, UNCHECKABLE
 from cpersona_cli.traps.run import State
-from cpersona_cli.words import COMMANDS, PLANNED
+from cpersona_cli.words import COMMANDS
 from examples.endpoint import endpoint
 
 pytestmark = pytest.mark.xdist_group("docs")  # a home is made by the real server once
@@ -43,8 +45,8 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # For the words in capitals that stand for anything.
 _PLACEHOLDERS = {"ID": "names.url-missing", "FILE": ".claude.json", "json:FILE": "json:out.json"}
 
-# What these find depends on what listens on this machine.
-_ELSEWHERE = {"probe", "dimension", "reembed", "advisory-preview", "backfill"}
+# What these find depends on what listens on this machine; the demo is played elsewhere.
+_ELSEWHERE = {"probe", "dimension", "reembed", "advisory-preview", "backfill", "demo"}
 
 
 def _expected(line: str) -> int:
@@ -82,7 +84,7 @@ def _command_lines(text: str) -> Iterator[str]:
     for _, block in _FENCE.findall(text):
         yield from re.findall(r"^(?:\$ )?(cpersona-cli(?: \S+)*)", block, re.MULTILINE)
     yield from re.findall(r"^ {4,}(cpersona-cli(?: \S+)*)", prose, re.MULTILINE)
-    yield from re.findall(r"`(cpersona-cli [^`]+)`", prose)
+    yield from re.findall(r"`(cpersona-cli [^`\\]+)\\?`", prose)
 
 
 LINES = sorted(
@@ -98,7 +100,7 @@ LINES = sorted(
 
 @pytest.fixture(scope="session")
 def home() -> Iterator[Path]:
-    """The home that the README starts with, and the files that it speaks of."""
+    """The home of the documents, and the files that they speak of."""
     with docs.broken_home() as folder:
         (folder / ".mcp.json").write_bytes((folder / ".claude.json").read_bytes())
         for name in ("waivers.toml", "config.toml"):
@@ -139,7 +141,6 @@ def test_a_command_line_works(line: str, home: Path) -> None:
 def test_there_are_command_lines_of_every_command() -> None:
     named = {line.split()[1] for line in LINES}
     assert set(COMMANDS) <= named
-    assert not named & set(PLANNED), "a command that is not there yet is promised"
 
 
 # --- help
@@ -175,7 +176,7 @@ def test_preferences_are_options() -> None:
 
 
 def _example(name: str) -> str:
-    (found,) = (block for _, block in _FENCE.findall(TEXTS["README.md"]) if block.startswith(f"# {name}\n"))
+    (found,) = (block for _, block in _FENCE.findall(TEXTS["docs/preferences.md"]) if block.startswith(f"# {name}\n"))
     return str(found)
 
 
@@ -222,7 +223,7 @@ def url() -> Iterator[str]:
 )
 def test_the_gate_for_ci(env: Mapping[str, str], fake: str, code: int, tmp_path: Path, url: str) -> None:
     env = {name: value.format(url=url) for name, value in env.items()}
-    (script,) = (block for form, block in _FENCE.findall(TEXTS["README.md"]) if form == "sh")
+    (script,) = (block for form, block in _FENCE.findall(TEXTS["docs/ci.md"]) if form == "sh")
     (tmp_path / "doctor.json").write_text('{"schema": "cpersona-cli/doctor/1"}')  # of an earlier run
     if fake:
         other = tmp_path / "cpersona-cli"
@@ -260,6 +261,9 @@ def objects(home: Path) -> Mapping[str, Iterable[str]]:
     line = '{"conversation": "c", "role": "user", "text": "The lake is cold.", "time": "2024-05-01"}\n'
     (home / "talk.jsonl").write_text(line, "utf-8")
     brought = document(_sh(home, "cpersona-cli backfill talk.jsonl --no-embed --as both --dry-run --json").stdout)
+    told = document(_sh(home, "cpersona-cli advisory-preview --replay refused --json").stdout)
+    act = Act(title="All is well", steps=(Step(doing=Doing.CHANGE, title="the real server stores 12 memories"),))
+    played: Any = fields_of(demo.report(Played(acts=(act,), home="/home/you"), kept=False, home="/home/you"))
     book = document(_sh(home, "cpersona-cli traps explain names.url-missing --json").stdout)
     common = list(fields_of(Report(command="none")))
     finding = found["findings"][0]
@@ -279,6 +283,10 @@ def objects(home: Path) -> Mapping[str, Iterable[str]]:
         "A start": found["starts"][0],
         "A process": found["starts"][0]["processes"][0],
         "probe": [name for name in probed if name not in common],
+        "advisory-preview": [name for name in told if name not in common],
+        "demo": [name for name in played if name not in common],
+        "An act": played["acts"][0],
+        "A step": played["acts"][0]["steps"][0],
         "dimension": [name for name in fitted if name not in common],
         "reembed": [name for name in rebuilt if name not in common],
         "backfill": [name for name in brought if name not in common],
@@ -324,6 +332,7 @@ def _literals(owner: type, name: str) -> tuple[str, ...]:
         ("A registration", "transport", _literals(Registration, "transport")),
         ("An environment", "base", _literals(Environment, "base")),
         ("A process", "failure", Failure),
+        ("A step", "kind", Doing),
         ("dimension", "status", Fit),
         ("dimension", "basis", Basis),
         ("A trap", "severity", Severity),
@@ -381,8 +390,11 @@ def test_every_link_leads_somewhere(name: str) -> None:
             assert anchor in _anchors(path.read_text("utf-8")), f"{name}: {target}"
 
 
-# Hosts that may be named: this machine, reserved names, and endpoints that users really configure.
-_HOSTS = {"api.openai.com", "code.claude.com", "host.docker.internal", "example.com"}
+# Hosts that may be named: this machine, reserved names, endpoints that users really configure, where a copy of this
+# repository may lie, and what the server itself records of a reply.
+_HOSTS = {
+    "api.openai.com", "code.claude.com", "developer.mozilla.org", "example.com", "github.com", "host.docker.internal",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", list(TEXTS))
@@ -397,7 +409,7 @@ def test_nothing_of_the_workshop_is_left_in(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in TEXTS if name not in docs.PAGES])
 def test_lines_written_by_hand_are_short(name: str) -> None:
-    text = docs._BLOCK.sub("", TEXTS[name])
+    text = re.sub(r"^```jsonl\n.*?^```$", "", docs._BLOCK.sub("", TEXTS[name]), flags=re.MULTILINE | re.DOTALL)
     assert [line for line in text.splitlines() if len(line) > 120 and not line.startswith("|")] == []
 
 

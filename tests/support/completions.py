@@ -348,13 +348,12 @@ def man() -> str:
         ".SH DESCRIPTION",
         *_paragraphs(program[1].help),
     ]
+    lines += [".SH OPTIONS", ".TP", r"\fB\-\-version\fR", "Which release this is.", *_man_options(program[1])]
     for path, command in others:
         if hasattr(command, "commands"):
             continue
         lines += [f".SH {_roff(path.partition(' ')[2].upper())}", *_paragraphs(command.help)]
-        for param in command.params:
-            if param.param_type_name == "option":
-                lines += [".TP", _man_option(param), _roff(" ".join((param.help or "").split()))]
+        lines += _man_options(command)
     lines += [".SH EXIT STATUS", *(line for code in Exit for line in (".TP", f".B {code.value}", _EXITS[code]))]
     lines += [
         ".SH ENVIRONMENT",
@@ -376,6 +375,12 @@ _EXITS = {
     Exit.INTERRUPTED: "Interrupted.",
     Exit.TERMINATED: "Terminated.",
 }
+
+
+def _man_options(command: Any) -> Iterator[str]:
+    for param in command.params:
+        if param.param_type_name == "option":
+            yield from (".TP", _man_option(param), _roff(" ".join((param.help or "").split())))
 
 
 def _man_option(param: Any) -> str:

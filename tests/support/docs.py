@@ -1,4 +1,4 @@
-"""The generated parts of README.md and docs/: whole pages, and blocks between two comments.
+"""What is generated: pages of docs/, blocks between two comments in README.md and docs/, and completions/.
 
 make docs    # rewrites them all
 """
@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from support import clients_page, commands_page, settings_page, traps_page
+from support.completions import FILES
 from support.endpoints_small import serving
+from support.exports import gpt, gpt_message, zipped
 from support.markdown import code, plain, table
 
 from cpersona_cli.embedding.kinds import MEANINGS, Kind
@@ -27,8 +29,7 @@ from cpersona_cli.report.exits import Exit
 from cpersona_cli.traps.live import SAMPLES
 from cpersona_cli.traps.model import Finding, Needs, Repair
 from cpersona_cli.traps.registry import ALL
-from cpersona_cli.words import PLANNED
-from examples import demo
+from examples import scratch
 from examples.endpoint import WIDTH, endpoint
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +40,19 @@ HOME = "/home/you"
 _BLOCK = re.compile(r"<!-- make docs: ([a-z-]+) -->\n(?:.*?\n)??<!-- end -->", re.DOTALL)
 _LEFT_IN = {"settings": 2, "searched": 2}  # entries of long lists that the example keeps
 _MACHINE: Mapping[str, object] = {"filesystem": "ext4", "bytes": 253952, "elapsed_seconds": 0.08}  # differ by machine
+
+# What no two runs, days and machines have in common.
+_SETTLED = (
+    (r"^(cpersona-cli [a-z-]+    .*    )[0-9.]+ s$", r"\g<1>0.9 s"),
+    (r"^(  \d  .* )[ 0-9.]{4} s$", r"\g<1> 9.0 s"),
+    (r"[0-9.]+ [KM]iB beside the database, [0-9,.]+ [KMG]iB are free", "520 KiB beside the database, 60 GiB are free"),
+    (r"a backup of [0-9.]+ KiB", "a backup of 250 KiB"),
+    (r"[0-9,.]+ [KMG]iB\s+are free", "60 GiB are free"),
+    (r"backfill-backup, [0-9.]+ KiB", "backfill-backup, 250 KiB"),
+    (r"^(  took      )[^,;\n]+([,;])", r"\g<1>less than a second\g<2>"),
+    (r"thers waited [0-9.]+ s", "thers waited 0.01 s"),
+    (r"other writers waited [0-9.]+ s", "other writers waited 0.01 s"),
+)
 
 _EXITS = {
     Exit.OK: "pass: checks were made, and what they found, if anything, is milder than `--fail-on`",
@@ -51,17 +65,19 @@ _EXITS = {
 }
 
 
-def documents() -> Mapping[Path, str]:
-    """Every document, as it should be."""
+def documents(*, played: bool = False) -> Mapping[Path, str]:
+    """Everything that is generated, as it should be. Only with ``played`` the demo is played for its block."""
     blocks: dict[str, str] = {}
 
     def block(match: re.Match[str]) -> str:
         name = match[1]
+        if name == PLAYED and not played:
+            return match[0]
         if name not in blocks:
             blocks[name] = BLOCKS[name]()
         return f"<!-- make docs: {name} -->\n{blocks[name].rstrip()}\n<!-- end -->"
 
-    made = {ROOT / name: page() for name, page in PAGES.items()}
+    made = {ROOT / name: page() for name, page in (*PAGES.items(), *FILES.items())}
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         if path not in made:
             made[path] = _BLOCK.sub(block, path.read_text("utf-8"))
@@ -70,70 +86,144 @@ def documents() -> Mapping[Path, str]:
 
 @contextmanager
 def broken_home() -> Iterator[Path]:
-    """The home of the demo with a letter missing in a name; on a disk, because a database in memory is a finding."""
+    """A home in order, but with a letter missing in a name; on a disk, because a database in memory is a finding."""
     disk = Path("/var/tmp")
     with tempfile.TemporaryDirectory(dir=disk if disk.is_dir() else None) as folder:
         home = Path(folder).resolve()
         with endpoint() as url:
-            demo.scratch_home(home, url)
-        values = demo.variables(home, "http://127.0.0.1:8401/embed")
+            scratch.scratch_home(home, url)
+        values = scratch.variables(home, "http://127.0.0.1:8401/embed")
         values["CPERSONA_EMBEDING_URL"] = values.pop("CPERSONA_EMBEDDING_URL")
-        demo.register(home, values)
+        scratch.register(home, values)
         yield home
 
 
 def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The installed script in a scratch home, without a terminal, 80 columns wide."""
+    """The installed script in a scratch home, without a terminal, 80 columns wide. A crash is no document."""
     script = Path(sys.executable).with_name("cpersona-cli")
     env = {"HOME": str(home), "PATH": os.environ.get("PATH", ""), "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
-    return subprocess.run(
+    done = subprocess.run(
         [script, *words], env=env, cwd=home, capture_output=True, text=True, encoding="utf-8", check=False
     )
+    if done.returncode not in {Exit.OK, Exit.NEGATIVE}:
+        raise RuntimeError(f"{' '.join(words)} ended with {done.returncode}: {done.stderr}{done.stdout}")
+    return done
+
+
+def _console(*runs: tuple[str, str]) -> str:
+    """What was typed and what was said, without what no two runs have in common."""
+    said = "\n".join(f"$ {typed}\n{said}" for typed, said in runs)
+    for pattern, settled in _SETTLED:
+        said = re.sub(pattern, settled, said, flags=re.MULTILINE)
+    return f"```console\n{said}```"
+
+
+def _excerpt(said: str, *openings: str) -> str:
+    """The first and the last paragraph of a report, and those that begin so; ``[...]`` is for all others."""
+    paragraphs = said.rstrip("\n").split("\n\n")
+    kept: list[str] = []
+    for number, paragraph in enumerate(paragraphs):
+        if number in {0, len(paragraphs) - 1} or paragraph.startswith(openings):
+            kept.append(paragraph)
+        elif kept[-1] != "[...]":
+            kept.append("[...]")
+    return "\n\n".join(kept).replace("\n\n[...]\n\n", "\n[...]\n") + "\n"
 
 
 @cache
-def _runs() -> tuple[str, str, Any]:
-    """The path of a broken home, and what the doctor says there, to people and of one trap to machines."""
+def _runs() -> tuple[str, Mapping[str, str], Any]:
+    """The path of a broken home; what is said there to people, by command line; of one trap to machines."""
     with broken_home() as home:
         document = run(home, "doctor", "--only", "names.url-missing", "--json").stdout
-        return str(home), run(home, "doctor").stdout, json.loads(document)
+        lines = ("doctor", "traps explain names.url-missing")
+        said = {f"cpersona-cli {line}": run(home, *line.split()).stdout for line in lines}
+        return str(home), said, json.loads(document)
 
 
 def _first_run() -> str:
-    _, said, _ = _runs()
-    said = re.sub(r"    [0-9.]+ s$", "    0.08 s", said, count=1, flags=re.MULTILINE)
-    return f"```console\n$ cpersona-cli doctor\n{said}```"
+    return _console(("cpersona-cli doctor", _runs()[1]["cpersona-cli doctor"]))
+
+
+def _readme_doctor() -> str:
+    return _console(("cpersona-cli doctor", _excerpt(_runs()[1]["cpersona-cli doctor"], "FAULT")))
+
+
+def _readme_traps() -> str:
+    line = "cpersona-cli traps explain names.url-missing"
+    return _console((line, _runs()[1][line]))
 
 
 @cache
-def _dimension_run() -> str:
-    """The store of a home in order, beside another model of the same width."""
+def _swapped() -> Mapping[str, str]:
+    """The store of a home in order, beside another model of the same width: what is said, by command line.
+
+    The path is left out of the URL for ``probe``.
+    """
     with broken_home() as home, serving(width=WIDTH) as server:
-        demo.register(home, demo.variables(home, server.url()))
-        said = run(home, "dimension").stdout.replace(f":{server.port}/", ":8401/")
-    said = re.sub(r"    [0-9.]+ s$", "    0.4 s", said, count=1, flags=re.MULTILINE)
-    # the day on which the documents are made is none of theirs
-    said = re.sub(r"\d{4}-\d\d-\d\d", "2026-03-03", said)
-    return f"```console\n$ cpersona-cli dimension\n{said}```"
+        scratch.register(home, scratch.variables(home, server.url()))
+        lines = ("dimension", "advisory-preview --replay refused")
+        said = {f"cpersona-cli {line}": run(home, *line.split()).stdout for line in lines}
+        scratch.register(home, scratch.variables(home, server.url("")))
+        said["cpersona-cli probe"] = run(home, "probe").stdout
+        # the day on which the documents are made is none of theirs
+        said["cpersona-cli dimension"] = re.sub(r"\d{4}-\d\d-\d\d", "2026-03-03", said["cpersona-cli dimension"])
+        return {line: text.replace(f":{server.port}", ":8401") for line, text in said.items()}
+
+
+def _swapped_run(line: str, *openings: str) -> str:
+    """All of it, or an excerpt."""
+    said = _swapped()[line]
+    return _console((line, _excerpt(said, *openings) if openings else said))
 
 
 @cache
-def _reembed_run() -> str:
-    """The store of a home in order, given the vectors of another model."""
+def _reembed() -> tuple[tuple[str, str], tuple[str, str]]:
+    """The store of a home in order, given the vectors of another model: a plan, and the whole."""
     with broken_home() as home, serving(width=96) as server:
-        demo.register(home, demo.variables(home, server.url()))
-        plan = run(home, "reembed", "--dry-run").stdout
-        done = run(home, "reembed", "--yes").stdout
-    said = f"$ cpersona-cli reembed --dry-run\n{plan}\n$ cpersona-cli reembed --yes\n{done}"
-    said = said.replace(f":{server.port}/", ":8401/")
-    said = re.sub(r"    [0-9.]+ s$", "    0.9 s", said, flags=re.MULTILINE)
-    said = re.sub(
-        r"[0-9.]+ [KM]iB beside the database, [0-9,.]+ [KMG]iB are free",
-        "520 KiB beside the database, 60 GiB are free",
-        said,
+        scratch.register(home, scratch.variables(home, server.url()))
+        plan = run(home, "reembed", "--dry-run").stdout.replace(f":{server.port}/", ":8401/")
+        done = run(home, "reembed", "--yes").stdout.replace(f":{server.port}/", ":8401/")
+    return ("cpersona-cli reembed --dry-run", plan), ("cpersona-cli reembed --yes", done)
+
+
+def _readme_reembed() -> str:
+    _, (typed, done) = _reembed()
+    return _console((typed, _excerpt(done, "result")))
+
+
+@cache
+def _backfill() -> tuple[tuple[str, str], tuple[str, str]]:
+    """An export brought into the store of a home in order: a plan, and the whole."""
+    talk = gpt(
+        gpt_message("u1", "user", "How do I roll back a release of the chart?"),
+        gpt_message("t1", "tool", "REVISION 41"),
+        gpt_message("a1", "assistant", "Run helm rollback with the number of the revision before."),
+        gpt_message("u2", "user", "ok"),
     )
-    said = re.sub(r"other writers waited [0-9.]+ s", "other writers waited 0.01 s", said)
-    return f"```console\n{said}```"
+    with broken_home() as home, serving(width=WIDTH) as server:
+        scratch.register(home, scratch.variables(home, server.url()))
+        zipped(home / "export.zip", {"conversations.json": [talk], "user.json": {"id": "you"}})
+        words = ("export.zip", "--as", "both", "--no-penalty")
+        plan = run(home, "backfill", *words, "--dry-run").stdout.replace(f":{server.port}/", ":8401/")
+        done = run(home, "backfill", *words, "--yes").stdout.replace(f":{server.port}/", ":8401/")
+    typed = f"cpersona-cli backfill {' '.join(words)}"
+    return (f"{typed} --dry-run", plan), (f"{typed} --yes", done)
+
+
+def _readme_backfill() -> str:
+    _, (typed, done) = _backfill()
+    return _console((typed, _excerpt(done, "result")))
+
+
+def demo_run(said: str) -> str:
+    """How the demo ends, of all that it says."""
+    end = said[said.rindex("\ncpersona-cli demo    ") + 1 :]
+    return _console(("cpersona-cli demo", f"[...]\n{end}"))
+
+
+def _demo_run() -> str:
+    with tempfile.TemporaryDirectory() as home:
+        return demo_run(run(Path(home), "demo").stdout)
 
 
 def _json_example() -> str:
@@ -193,20 +283,21 @@ def _network() -> str:
     return "It contacts nothing over the network in this release; `--offline` keeps it so in coming ones."
 
 
-def _roadmap() -> str:
-    return f"To come: {', '.join(code(word) for word in PLANNED)}."
-
-
 #: Documents made as a whole.
 PAGES: Mapping[str, Callable[[], str]] = {"docs/settings.md": settings_page.page, "docs/traps.md": traps_page.page}
 
+#: The block that takes a whole demo, and is compared where one is played anyway.
+PLAYED = "demo-run"
+
 #: Blocks inside documents that are written by hand.
 BLOCKS: Mapping[str, Callable[[], str]] = {
+    "backfill-run": lambda: _console(*_backfill()),
     "clients": clients_page.clients,
     "clients-short": clients_page.short,
     "commands": commands_page.reference,
     "commands-short": commands_page.summary,
-    "dimension-run": _dimension_run,
+    PLAYED: _demo_run,
+    "dimension-run": lambda: _swapped_run("cpersona-cli dimension"),
     "exit-codes": _exit_codes,
     "first-run": _first_run,
     "groups": traps_page.groups,
@@ -215,14 +306,21 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "network": _network,
     "places": clients_page.places,
     "preferences": commands_page.preferences,
-    "reembed-run": _reembed_run,
-    "roadmap": _roadmap,
+    "probe-run": lambda: _swapped_run("cpersona-cli probe"),
+    "readme-advisory": lambda: _swapped_run("cpersona-cli advisory-preview --replay refused", "what each"),
+    "readme-backfill": _readme_backfill,
+    "readme-dimension": lambda: _swapped_run("cpersona-cli dimension", "FAULT"),
+    "readme-doctor": _readme_doctor,
+    "readme-probe": lambda: _swapped_run("cpersona-cli probe", "FAULT"),
+    "readme-reembed": _readme_reembed,
+    "readme-traps": _readme_traps,
+    "reembed-run": lambda: _console(*_reembed()),
 }
 
 
 def main() -> None:
     """Write every document that is not as it should be."""
-    for path, text in documents().items():
+    for path, text in documents(played=True).items():
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
             sys.stdout.write(f"{path.relative_to(ROOT)}\n")

@@ -63,9 +63,9 @@ def page() -> str:
 
 
 def groups() -> str:
-    """The table of groups, for the README."""
+    """The table of groups, for docs/doctor.md."""
     counts = {group: sum(trap.group is group for trap in ALL) for group in GROUPS}
-    rows = ((f"[{group}](docs/traps.md#group-{group})", f"{counts[group]}", GROUPS[group]) for group in GROUPS)
+    rows = ((f"[{group}](traps.md#group-{group})", f"{counts[group]}", GROUPS[group]) for group in GROUPS)
     return "\n".join(table(("group", "traps", "what it is about"), rows))
 
 
