@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -94,6 +93,8 @@ def _user_info(url: str) -> Iterator[str]:
 
 def _forms(value: str) -> Iterator[str]:
     r"""``value`` as messages may render it: stripped, decoded, percent-encoded, and with ``\x`` or ``\u`` escapes."""
+    from html import escape  # noqa: PLC0415 - brings a table of all characters, for messages of some servers only
+
     for text in dict.fromkeys((value, value.strip(), unquote(value))):
         raw = text.encode("utf-8", "surrogatepass")
         yield from (
@@ -103,7 +104,7 @@ def _forms(value: str) -> Iterator[str]:
             json.dumps(text)[1:-1],
             json.dumps(text, ensure_ascii=False)[1:-1],
         )
-        yield from (repr(text)[1:-1], repr(raw)[2:-1], raw.decode("latin-1"), html.escape(text))
+        yield from (repr(text)[1:-1], repr(raw)[2:-1], raw.decode("latin-1"), escape(text))
 
 
 @record
