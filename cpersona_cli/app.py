@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cpersona_cli import __version__
 from cpersona_cli.commands.errors import CommandError, UsageError
-from cpersona_cli.commands.process import NAME, TerminatedError, crash, impatient, prepare
+from cpersona_cli.commands.process import NAME, TerminatedError, crash, impatient, interruption, prepare
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.text import nearest, safe
 from cpersona_cli.words import COMMANDS
@@ -130,7 +130,7 @@ def _parse(argv: Sequence[str]) -> Job | int:
             raise
         raise _unwritable(error) from error
     if result == Exit.INTERRUPTED:  # the parser makes a number of it
-        raise KeyboardInterrupt
+        raise interruption()
     return Exit.OK if result is None else result
 
 
@@ -202,12 +202,12 @@ def _failure(error: BaseException, argv: Sequence[str]) -> Report:
             sentence, code = str(error), error.code
         case ToolFileError():
             sentence, code = str(error), Exit.USAGE
-        case KeyboardInterrupt():
-            impatient()
-            sentence, code = "interrupted; nothing was changed", Exit.INTERRUPTED
         case TerminatedError():
             impatient()
             sentence, code = "terminated; nothing was changed", Exit.TERMINATED
+        case KeyboardInterrupt():
+            impatient()
+            sentence, code = "interrupted; nothing was changed", Exit.INTERRUPTED
         case _:
             sentence, code = crash(error), Exit.NO_VERDICT
     hint = " ".join(word for word in (NAME, command, "--help") if word) if code is Exit.USAGE else ""

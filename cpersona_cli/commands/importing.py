@@ -14,7 +14,7 @@ from cpersona_cli.commands import import_later as later
 from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.commands.gate import gate
 from cpersona_cli.commands.import_request import Request, again, check, times
-from cpersona_cli.commands.process import TerminatedError, crash, impatient
+from cpersona_cli.commands.process import crash, exit_code, impatient
 from cpersona_cli.commands.rebuild_request import pointing
 from cpersona_cli.commands.signals import patient
 from cpersona_cli.commands.talk import Talk
@@ -51,20 +51,11 @@ def run(request: Request, machine: Machine | None = None) -> Report:
     start = time.monotonic()
     check(request)
     form = Form.NONE if request.quiet and request.progress is None else Form(request.progress or Form.TEXT)
-    with telling(form, code=_code) as teller:
+    with telling(form, code=exit_code) as teller:
         report = Run(request, machine or this_machine(), teller).report()
         report = replace(report, elapsed=time.monotonic() - start)
         teller.done(report.exit_code)
     return report
-
-
-def _code(error: BaseException) -> int:
-    """The exit code that the application will make of an exception."""
-    if isinstance(error, KeyboardInterrupt):
-        return Exit.INTERRUPTED
-    if isinstance(error, TerminatedError):
-        return Exit.TERMINATED
-    return error.code if isinstance(error, CommandError) else Exit.NO_VERDICT
 
 
 @dataclass(slots=True)
@@ -211,9 +202,9 @@ class Run:
                 done = bring_in(
                     path, scratch, plan, wanted, identified=target, tell=self.teller.tell, stop=patience.stop
                 )
-            except (KeyboardInterrupt, TerminatedError) as error:
+            except KeyboardInterrupt as error:
                 impatient()
-                return self._broken(place, shown, Exit(_code(error)), "interrupted")
+                return self._broken(place, shown, exit_code(error), "interrupted")
             except StoreError as error:
                 return self._broken(place, shown, Exit.NEGATIVE, "stopped", str(error))
             except Exception as error:  # noqa: BLE001 - a bug of ours must not hide what was stored

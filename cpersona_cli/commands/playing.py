@@ -9,12 +9,11 @@ import time
 from collections.abc import Mapping
 
 from cpersona_cli.commands.errors import CommandError, UsageError
-from cpersona_cli.commands.process import TerminatedError
+from cpersona_cli.commands.process import exit_code
 from cpersona_cli.commands.signals import undisturbed
 from cpersona_cli.record import replace
 from cpersona_cli.report import output as channel
 from cpersona_cli.report.demo import INDENT, Aside, Transcript, report
-from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.layout import Style
 from cpersona_cli.report.model import Report
 from cpersona_cli.report.output import Output
@@ -41,7 +40,7 @@ def perform(presented: Output, *, keep: bool) -> Report:
     begun = time.monotonic()
     style = channel.style(presented, sys.stdout, os.environ)
     told = presented.format == "text" and not presented.quiet
-    with telling(Form.NONE if told or presented.quiet else Form.TEXT, code=_code) as teller:
+    with telling(Form.NONE if told or presented.quiet else Form.TEXT, code=exit_code) as teller:
         audience: Audience = Transcript(style, channel.aloud) if told else Aside(teller)
         try:
             with stage(keep=keep, shown=_shown(style), guard=undisturbed) as scratch:
@@ -58,15 +57,6 @@ def perform(presented: Output, *, keep: bool) -> Report:
         channel.aloud("\n" if told else "")
     home = os.path.expanduser("~")  # noqa: PTH111 - unlike Path.home it never fails
     return replace(report(played, kept=keep, home=home), elapsed=time.monotonic() - begun)
-
-
-def _code(error: BaseException) -> int:
-    match error:
-        case KeyboardInterrupt():
-            return Exit.INTERRUPTED
-        case TerminatedError():
-            return Exit.TERMINATED
-    return Exit.NO_VERDICT
 
 
 def check() -> None:

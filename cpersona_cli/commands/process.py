@@ -8,6 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from cpersona_cli import __version__
+from cpersona_cli.commands.errors import CommandError
+from cpersona_cli.report.exits import Exit
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -15,8 +17,10 @@ if TYPE_CHECKING:
 NAME = "cpersona-cli"
 
 
-class TerminatedError(BaseException):
-    """SIGTERM arrived."""
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM arrived. An event loop lets an interrupt through; of other errors in a callback it makes a log line."""
+
+    arrived = False
 
 
 def prepare() -> None:
@@ -54,7 +58,22 @@ def _on_signals(handler: str) -> None:
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+    TerminatedError.arrived = True
     raise TerminatedError
+
+
+def interruption() -> KeyboardInterrupt:
+    """What stopped this process, where only that something did is left of it."""
+    return TerminatedError() if TerminatedError.arrived else KeyboardInterrupt()
+
+
+def exit_code(error: BaseException) -> Exit:
+    """What the application will make of an exception that ends a run."""
+    if isinstance(error, TerminatedError):
+        return Exit.TERMINATED
+    if isinstance(error, KeyboardInterrupt):
+        return Exit.INTERRUPTED
+    return error.code if isinstance(error, CommandError) else Exit.NO_VERDICT
 
 
 def crash(error: BaseException, state: str = "Nothing was changed.") -> str:

@@ -12,7 +12,7 @@ from cpersona_cli.commands.beforehand import former
 from cpersona_cli.commands.chosen import named
 from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.commands.gate import gate
-from cpersona_cli.commands.process import TerminatedError, crash, impatient
+from cpersona_cli.commands.process import crash, exit_code, impatient
 from cpersona_cli.commands.rebuild_plan import COUNTING, planned
 from cpersona_cli.commands.rebuild_request import Request, again, check, pointing
 from cpersona_cli.commands.signals import Patience, patient
@@ -48,20 +48,11 @@ def rebuild(request: Request, machine: Machine | None = None) -> Report:
     start = time.monotonic()
     check(request)
     form = Form.NONE if request.quiet and request.progress is None else Form(request.progress or Form.TEXT)
-    with telling(form, code=_code) as teller:
+    with telling(form, code=exit_code) as teller:
         report = Run(request, machine or this_machine(), teller).report()
         report = replace(report, elapsed=time.monotonic() - start)
         teller.done(report.exit_code)
     return report
-
-
-def _code(error: BaseException) -> int:
-    """The exit code that the application will make of an exception."""
-    if isinstance(error, KeyboardInterrupt):
-        return Exit.INTERRUPTED
-    if isinstance(error, TerminatedError):
-        return Exit.TERMINATED
-    return error.code if isinstance(error, CommandError) else Exit.NO_VERDICT
 
 
 @dataclass(slots=True)
@@ -240,9 +231,9 @@ class Run:
             job = Job(work, patience.stop, self.teller.tell, agree=self.talk.better, wait=self.talk.wait)
             try:
                 ended = job.run()
-            except (KeyboardInterrupt, TerminatedError) as error:
+            except KeyboardInterrupt as error:
                 impatient()
-                return self._interrupted(place, Exit(_code(error)))
+                return self._interrupted(place, exit_code(error))
             except JobError:
                 raise
             except StoreError as error:
@@ -322,9 +313,9 @@ class Run:
             try:
                 store = CPersonaStore(place.database.path)
                 ended = finish(place.database.path, store, found, self.teller.tell, patience.stop, tokens=tokens)
-            except (KeyboardInterrupt, TerminatedError) as error:
+            except KeyboardInterrupt as error:
                 impatient()
-                return self._interrupted(place, Exit(_code(error)))
+                return self._interrupted(place, exit_code(error))
         return self._done(place, endpoint, ended, patience=patience)
 
     def base(self, place: Workplace, *, fields: Mapping[str, Any] | None = None, **parts: Any) -> Report:  # noqa: ANN401

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 
@@ -43,3 +44,17 @@ def test_elsewhere_than_in_the_main_thread_signals_are_left_alone() -> None:
     thread.start()
     thread.join(10)
     assert asked == [False]
+
+
+def test_an_event_loop_lets_a_termination_through() -> None:
+    """In a callback, where a loop would make a log line of another exception and go on."""
+
+    async def work() -> None:
+        asyncio.get_running_loop().call_soon(raising)
+        await asyncio.sleep(60)
+
+    def raising() -> None:
+        raise TerminatedError
+
+    with pytest.raises(TerminatedError):
+        asyncio.run(work())
