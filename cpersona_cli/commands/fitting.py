@@ -166,12 +166,16 @@ def _unreadable(database: Database) -> str:
 
 
 def _one(request: Request, pair: Pair, left_out: str, end: float) -> _Done:
-    from cpersona_cli.fit.measure import measure  # noqa: PLC0415 - brings the HTTP client along
-    from cpersona_cli.store.cpersona.store import CPersonaStore  # noqa: PLC0415 - and SQLite
+    from cpersona_cli.fit.stored import SAMPLE, Stored  # noqa: PLC0415 - not for a usage error
+    from cpersona_cli.store.cpersona.store import CPersonaStore  # noqa: PLC0415 - brings SQLite along
+
+    store = CPersonaStore(pair.database.path)
+    stored = Stored(store=store, sample=request.sample or SAMPLE, deep=request.deep, deadline=end).begin()
+    from cpersona_cli.fit.measure import measure  # noqa: PLC0415 - the HTTP client, imported while the store is read
 
     try:
         fit = measure(
-            CPersonaStore(pair.database.path),
+            store,
             None if request.offline else pair.endpoint,
             label=pair.label,
             sample=request.sample,
@@ -179,6 +183,7 @@ def _one(request: Request, pair: Pair, left_out: str, end: float) -> _Done:
             texts_allowed=not left_out,
             stated=pair.stated,
             deadline=end,
+            stored=stored,
         )
     except StoreError as error:
         named = str(pair.database.path) in str(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -22,13 +21,9 @@ from cpersona_cli.fit.locate import Key, Look, locate, writer
 from cpersona_cli.fit.model import TABLES, Break, Compared, Fit, Live, Located, State
 from cpersona_cli.fit.past import past
 from cpersona_cli.fit.states import Evidence, judge
+from cpersona_cli.fit.stored import SAMPLE, Stored
 from cpersona_cli.record import replace
 from cpersona_cli.store.model import Census, Kind, Row, Store, StoreError
-
-#: Stored texts that are embedded again, unless asked otherwise.
-SAMPLE = 24
-#: The newest rows of each table are always looked at: what has changed lately shows there first.
-_NEWEST = 2
 
 NOT_ASKED = "none were asked for (--sample 0)"
 NOT_ALLOWED = "stored texts were not to leave this computer (--yes sends them)"
@@ -47,16 +42,18 @@ def measure(
     wait: float = 0.0,
     factory: Factory = connect,
     clock: Clock | None = None,
+    stored: Stored | None = None,
 ) -> Fit:
     """Whether the vectors of ``store`` still fit ``endpoint``; None asks no endpoint and judges the stored side alone.
 
     ``sample`` stored texts are embedded again, unless ``texts_allowed`` is False: then width and labels must do.
     ``deep`` reads the contents of every vector. ``stated`` are widths that settings claim. ``deadline`` is of
-    ``time.monotonic``. Raises ``StoreError`` when the store cannot be counted; never because of the endpoint.
+    ``time.monotonic``. ``stored`` is the stored side where reading it has begun. Raises ``StoreError`` when the store
+    cannot be counted; never because of the endpoint.
     """
     clock = clock or Clock()
-    stored = _Stored(store=store, sample=sample or SAMPLE, deep=deep, deadline=deadline)
-    stored.begin()
+    if stored is None:
+        stored = Stored(store=store, sample=sample or SAMPLE, deep=deep, deadline=deadline).begin()
     live: Live | None = None
     measured: Measured | None = None
     if endpoint is not None:
@@ -85,57 +82,6 @@ def measure(
         run(work.without_calls())
     why = "" if work.texts else NOT_ALLOWED if not texts_allowed else NOT_ASKED
     return work.fit(why, measured)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Stored:
-    """The stored side, read in a thread of its own while the endpoint is asked."""
-
-    store: Store
-    sample: int
-    deep: bool
-    deadline: float
-    census: Census = field(init=False)
-    rows: list[Row] = field(default_factory=list)
-    unmeasured: list[str] = field(default_factory=list)
-    _error: BaseException | None = None
-    _thread: threading.Thread = field(init=False)
-
-    def begin(self) -> None:
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        try:
-            self.census = self.store.census(deep=self.deep, deadline=self.deadline)
-            self._choose()
-        except BaseException as error:  # noqa: BLE001 - it belongs to the one who waits
-            self._error = error
-
-    def _choose(self) -> None:
-        """The rows to look at: a sample of all, and the newest of each table."""
-        try:
-            chosen = list(self.store.sample(self.sample, deadline=self.deadline))
-        except StoreError as error:
-            self.unmeasured.append(f"stored texts could not be read: {error}")
-            return
-        try:
-            for kind, table in TABLES.items():
-                last = max((group.last for group in self.census.of(table)), default=0)
-                chosen += self.store.near(kind, last, _NEWEST, deadline=self.deadline) if last else ()
-        except StoreError as error:
-            self.unmeasured.append(f"the newest rows could not be read: {error}")
-        rows = {(row.kind, row.id): row for row in chosen}
-        self.rows = [rows[key] for key in sorted(rows)]
-
-    def end(self, dim: int | None) -> None:
-        """Wait for the thread. A quarter of the live width can only be told now that the width is known."""
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        widths = self.census.widths(*TABLES.values())
-        if dim is not None and any(width * 4 == dim for width in widths) and next(iter(widths)) != dim:
-            self.census = self.store.census(deep=self.deep, live_width=dim, deadline=self.deadline)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from cpersona_cli.store.model import Contents, Defect, Flaw
 from cpersona_cli.store.sql import code_of
 
 #: Vectors of one table that are looked at where not all are.
-SAMPLE = 2_000
+SAMPLE = 500
 #: The fewest of those that are of any one width and label, as far as there are so many.
 _FEWEST = 50
 #: Ids named of each defect.
