@@ -34,7 +34,6 @@ def _look() -> Report:
     from cpersona_cli.report import inventory  # noqa: PLC0415
     from cpersona_cli.report.model import Report, Section  # noqa: PLC0415
     from cpersona_cli.traps.gather import Selection, gather  # noqa: PLC0415
-    from cpersona_cli.words import COMMANDS  # noqa: PLC0415
 
     machine = this_machine()
     facts = gather(Selection(before_first_start=True), machine)
@@ -43,7 +42,7 @@ def _look() -> Report:
         looked = len({looked.client for looked in facts.discovery.looked})
         nothing = f"no registration of CPersona was found in the files of {looked} clients"
         found = [Section(title="registrations", rows=[("none", nothing, "")], verbosity=0)]
-    there = [(name, what, "") for name, what in QUESTIONS if name in COMMANDS]
+    there = [(name, what, "") for name, what in QUESTIONS]
     return Report(
         command="",
         gate=False,

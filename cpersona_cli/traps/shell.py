@@ -6,7 +6,6 @@ import shlex
 from pathlib import Path
 
 from cpersona_cli.install.machine import Machine
-from cpersona_cli.words import COMMANDS
 
 
 def word(text: str | Path, machine: Machine) -> str:
@@ -28,7 +27,5 @@ def copy(source: str | Path, target: str | Path, machine: Machine) -> str:
 
 
 def tool(subcommand: str, path: Path, machine: Machine, *options: str) -> tuple[str, ...]:
-    """A command of this tool on one database (``reembed``, ``backfill repair``), unless it is yet to come."""
-    if subcommand.partition(" ")[0] not in COMMANDS:
-        return ()
+    """A command of this tool on one database (``reembed``, ``backfill repair``)."""
     return (" ".join(("cpersona-cli", subcommand, "--db", word(path, machine), *options)),)

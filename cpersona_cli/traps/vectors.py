@@ -11,21 +11,15 @@ from cpersona_cli.text import plural, safe
 from cpersona_cli.traps.compare import differ, disagreements
 from cpersona_cli.traps.database_calibration import calibrated_width, modal_width
 from cpersona_cli.traps.database_file import measured, readable
-from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap, Uncheckable
+from cpersona_cli.traps.model import Facts, Finding, Needs, Severity, Target, Trap, Uncheckable
 from cpersona_cli.traps.network_server import is_for
 from cpersona_cli.traps.repairs import remove_variable, set_variable
-from cpersona_cli.traps.shell import tool
+from cpersona_cli.traps.vectors_stored import reembed
 
 _MODE = "CPERSONA_EMBEDDING_MODE"
 
 #: Memories from which building their blocks over an API is worth a warning.
 MANY = 500
-
-
-def _reembed(facts: Facts, prose: str, meanwhile: str = "this release of cpersona-cli has no `reembed` yet") -> Repair:
-    """``meanwhile`` is what can be done, or said, as long as this tool cannot re-embed."""
-    commands = tool("reembed", facts.database.path, facts.machine, "--dry-run")
-    return Repair(prose=prose if commands else f"{prose} ({meanwhile})", commands=commands)
 
 
 def _shares(counts: Mapping[int, int]) -> str:
@@ -40,7 +34,9 @@ def _mixed(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             about="memories.embedding",
             measured=_shares(reading.widths),
-            repair=_reembed(facts, "give every client the same model, then re-embed; no check_health(fix) before"),
+            repair=reembed(
+                facts, "give every client the same model, then re-embed; no check_health(fix) before", "--dry-run"
+            ),
             evidence=tuple((f"{width} numbers", str(rows)) for width, rows in reading.widths.items()),
         )
 
@@ -71,12 +67,12 @@ def _backlog(facts: Facts) -> Iterator[Finding]:
         severity=severity,
         measured=f"{reading.unembedded} of {plural(total, 'memory', 'memories')} "
         f"{'has' if reading.unembedded == 1 else 'have'} no vector" + ("" if embedding else ", as no client embeds"),
-        repair=_reembed(
+        repair=reembed(
             facts,
             "make sure that the endpoint answers, then fill them in"
             if embedding
             else "set up an embedding endpoint if they are to be found by meaning, then fill them in",
-            "the agent’s tool check_health with fix=true fills in some thousands at a time",
+            "--dry-run",
         ),
     )
 
@@ -90,7 +86,7 @@ def _unlabelled(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             about="memories.embedding_model",
             measured=f"{rows} of {plural(total, 'vector')} name no model",
-            repair=_reembed(facts, "re-embed once with an endpoint that names its model"),
+            repair=reembed(facts, "re-embed once with an endpoint that names its model", "--dry-run"),
         )
 
 
@@ -110,7 +106,7 @@ def _two_models(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             about="memories.embedding_model",
             measured=f"vectors of {len(labels)} models: {_listed(labels)}",
-            repair=_reembed(facts, "decide on one model, give it to every client, then re-embed"),
+            repair=reembed(facts, "decide on one model, give it to every client, then re-embed", "--dry-run"),
         )
 
 
@@ -137,7 +133,9 @@ def _rejected(facts: Facts) -> Iterator[Finding]:
                 place=mode.place,
                 measured=f"{mode.name}=reject, and at least {plural(lost, 'vector')} of another model: "
                 + _listed(labels),
-                repair=replace(_reembed(facts, f"re-embed first; until then {without.prose}"), place=mode.place),
+                repair=replace(
+                    reembed(facts, f"re-embed first; until then {without.prose}", "--dry-run"), place=mode.place
+                ),
             )
             return
 
@@ -211,7 +209,7 @@ def _provider(facts: Facts) -> Iterator[Finding]:
                 place=start.place,
                 measured=f"the {start.title} gives {start.width} numbers per vector "
                 f"(EMBEDDING_PROVIDER={safe(start.get('EMBEDDING_PROVIDER'), 60)}), the stored vectors have {stored}",
-                repair=_reembed(facts, "put the earlier provider back, or re-embed with the new one"),
+                repair=reembed(facts, "put the earlier provider back, or re-embed with the new one", "--dry-run"),
             )
             return
 

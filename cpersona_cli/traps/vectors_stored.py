@@ -25,7 +25,6 @@ from cpersona_cli.traps.shell import move, tool
 #: The tables that recall by meaning reads, and what a row of each is called.
 NOUNS = {"memories": ("memory", "memories"), "episodes": ("episode", "episodes")}
 
-_NO_REEMBED = "this release of cpersona-cli has no `reembed` yet"
 _SHOWN_IDS = 10
 _BLOCKS = ("record_blocks", "record_block_vectors")
 
@@ -42,15 +41,14 @@ def rows_of(counts: Iterable[tuple[str, int]]) -> str:
 
 
 def reembed(facts: Facts, prose: str, *options: str) -> Repair:
-    """Make vectors anew: the sentence, and the command as far as this release has it."""
+    """Make vectors anew: the sentence, and the command, with the endpoint under examination where there is one."""
     current = facts.current
     if isinstance(current, Judged):
         path, chosen = current.path, current.options
     else:
         path = facts.database.path
         chosen = next((judged.options for judged in facts.fits if judged.path == path), ())
-    commands = tool("reembed", path, facts.machine, *chosen, *options)
-    return Repair(prose=prose if commands else f"{prose} ({_NO_REEMBED})", commands=commands)
+    return Repair(prose=prose, commands=tool("reembed", path, facts.machine, *chosen, *options))
 
 
 def counted(facts: Facts, *parts: str) -> Census:

@@ -26,12 +26,6 @@ from cpersona_cli.traps.vectors_fit import JUDGES
 GOLDEN = Path(__file__).parent / "golden" / "dimension"
 
 
-@pytest.fixture(autouse=True)
-def reembed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command of repairs, whether this release has it or not."""
-    monkeypatch.setattr("cpersona_cli.traps.shell.COMMANDS", ("reembed",))
-
-
 def report(made: Fit, left_out: str = "") -> Report:
     known = facts(made)
     checks = run(JUDGES, known)

@@ -18,7 +18,6 @@ from cpersona_cli.traps.registry import ALL
 from cpersona_cli.traps.run import Check, check
 from cpersona_cli.traps.run import State as Ended
 from cpersona_cli.traps.vectors_fit import BAD, JUDGES, percent
-from cpersona_cli.words import COMMANDS
 
 
 def made(known: Facts) -> Mapping[str, Check]:
@@ -29,12 +28,6 @@ def made(known: Facts) -> Mapping[str, Check]:
 
 def found(known: Facts) -> dict[str, Finding]:
     return {name: one.findings[0] for name, one in made(known).items() if one.findings}
-
-
-@pytest.fixture(autouse=True)
-def reembed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command of repairs, whether this release has it or not."""
-    monkeypatch.setattr("cpersona_cli.traps.shell.COMMANDS", (*COMMANDS, "reembed"))
 
 
 STATES = [
@@ -279,13 +272,6 @@ def test_repairs_choose_the_same_endpoint(name: str) -> None:
     for finding in found(facts(fits.ALL[name], options=options)).values():
         for command in finding.repair.commands:
             assert command.startswith(f"cpersona-cli reembed --db {DB} --url {URL} --mode http")
-
-
-def test_where_reembed_is_to_come_the_repair_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cpersona_cli.traps.shell.COMMANDS", ("doctor",))
-    repair = found(facts(fits.SWAPPED))["endpoint.model-mismatch"].repair
-    assert repair.commands == ()
-    assert repair.prose.endswith("(this release of cpersona-cli has no `reembed` yet)")
 
 
 @pytest.mark.parametrize(
