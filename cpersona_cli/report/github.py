@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import PurePath
 
 from cpersona_cli.report.layout import Style
 from cpersona_cli.report.model import Report
-from cpersona_cli.report.wording import cleaner, copied, counted, reasons, severity, title
+from cpersona_cli.report.wording import cleaner, copied, counted, lines_to_copy, reasons, seen_from, severity, title
 from cpersona_cli.traps.model import Finding, Severity
 
 #: What GitHub shows of one kind for one step.
@@ -52,7 +51,7 @@ def _of(finding: Finding, kind: str, report: Report, style: Style) -> str:
     properties: dict[str, str] = {}
     place = finding.place
     if place is not None and place.file is not None:
-        properties["file"] = literal(_relative(place.file, style.root))
+        properties["file"] = literal(seen_from(style.root, place.file) or os.fspath(place.file))
         properties |= {"line": str(place.line)} if place.line else {}
         properties |= {"col": str(place.column)} if place.line and place.column else {}
     properties["title"] = clean(f"{title(finding.trap)} ({finding.trap})")
@@ -60,20 +59,9 @@ def _of(finding: Finding, kind: str, report: Report, style: Style) -> str:
         clean(f"{finding.subject}: {finding.measured}" if finding.subject else finding.measured),
         f"costs: {clean(finding.costs)}" if finding.costs else "",
         f"fix: {clean(finding.repair.prose)}" if finding.repair.prose else "",
-        *(literal(line) for line in finding.repair.edit.splitlines()),
-        *(literal(line) for command in finding.repair.commands for line in command.splitlines()),
+        *map(literal, lines_to_copy(finding)),
     ]
     return _written(kind, "\n".join(line for line in lines if line), properties)
-
-
-def _relative(file: PurePath, root: str) -> str:
-    """As seen from the checkout, for GitHub to show it in place; outside of it the whole path."""
-    if root:
-        try:
-            return file.relative_to(root).as_posix()
-        except ValueError:
-            pass
-    return os.fspath(file)
 
 
 def _command(kind: str, message: str, properties: dict[str, str], clean: Callable[[str], str]) -> str:

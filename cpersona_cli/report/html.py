@@ -12,9 +12,19 @@ from cpersona_cli import __version__
 from cpersona_cli.report.layout import Style
 from cpersona_cli.report.model import Report, Section
 from cpersona_cli.report.svg import draw
-from cpersona_cli.report.wording import cleaner, copied, counted, ran, reasons, severity, title
+from cpersona_cli.report.wording import (
+    account,
+    cleaner,
+    copied,
+    counted,
+    lines_to_copy,
+    reasons,
+    severity,
+    tallies,
+    title,
+    waived,
+)
 from cpersona_cli.traps.model import Finding
-from cpersona_cli.traps.run import Check, State
 
 _VERDICTS = {"pass": "pass", "fail": "fail", "unknown": "no verdict"}
 
@@ -111,35 +121,21 @@ class _Page:
         yield from self._list("No verdict", reasons(report))
         for section in report.sections:
             yield from self._section(section)
-        yield from self._list(
-            "Waived",
-            [f"{w.finding.trap} ({w.finding.subject}), until {w.expires}: {w.reason}" for w in report.waived],
-        )
+        yield from self._list("Waived", waived(report))
         yield from self._list("Looked at", report.looked)
         yield from self._groups()
         yield from self._list("Notes", report.notes)
 
     def _finding(self, finding: Finding) -> Iterator[str]:
         level = str(severity(finding))
-        place = "" if finding.place is None else str(finding.place)
         yield f'<article class="{level}">'
         yield (
             f'<h2><span class="mark {level}">{level}</span>{self.text(title(finding.trap))}'
             f" <code>{self.text(finding.trap)}</code></h2>"
         )
-        rows = [
-            ("subject", finding.subject if finding.subject != place else ""),
-            ("place", place),
-            ("measured", finding.measured),
-            ("expected", finding.expected),
-            ("costs", finding.costs),
-            ("depends", finding.depends),
-            ("fix", finding.repair.prose),
-        ]
-        shown = "".join(f"<dt>{name}</dt><dd>{self.text(value)}</dd>" for name, value in rows if value)
+        shown = "".join(f"<dt>{name}</dt><dd>{self.text(value)}</dd>" for name, value in account(finding))
         yield f"<dl>{shown}</dl>"
-        block = [*finding.repair.edit.splitlines()]
-        block += [line for command in finding.repair.commands for line in command.splitlines()]
+        block = lines_to_copy(finding)
         if block:
             yield "<pre>" + "\n".join(self.code(line) for line in block) + "</pre>"
         yield "</article>"
@@ -158,16 +154,9 @@ class _Page:
         yield "</details>" if folded else "</section>"
 
     def _groups(self) -> Iterator[str]:
-        by_group: dict[str, list[Check]] = {}
-        for check in self.report.checks:
-            by_group.setdefault(str(check.trap.group), []).append(check)
-        if by_group:
+        rows = [[escape(group), *map(str, counts)] for group, *counts in tallies(self.report)]
+        if rows:
             yield "<details><summary>Checks</summary>"
-            rows = []
-            for group, checks in by_group.items():
-                made = [check for check in checks if ran(check)]
-                passed = sum(check.state is State.PASS for check in made)
-                rows.append([escape(group), f"{passed}", f"{len(made)}", f"{len(checks) - len(made)}"])
             yield from _table(("group", "passed", "ran", "not made"), rows, numbers=frozenset({1, 2, 3}))
             yield "</details>"
 

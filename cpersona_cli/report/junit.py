@@ -12,8 +12,7 @@ from xml.etree import ElementTree as ET
 
 from cpersona_cli.report.layout import Style
 from cpersona_cli.report.model import Report
-from cpersona_cli.report.wording import cleaner, copied, counted, severity, title, unlisted
-from cpersona_cli.text import redact
+from cpersona_cli.report.wording import cleaner, copied, counted, lines_to_copy, severity, title, unlisted
 from cpersona_cli.traps.model import Finding
 from cpersona_cli.traps.run import Check, State
 
@@ -105,8 +104,7 @@ class _Suites:
             ("fix", finding.repair.prose),
         ]
         lines = [f"{name}: {self.clean(value)}" if name else self.clean(value) for name, value in rows if value]
-        lines += [self.copied(line) for line in finding.repair.edit.splitlines()]
-        lines += [self.copied(line) for command in finding.repair.commands for line in command.splitlines()]
+        lines += map(self.copied, lines_to_copy(finding))
         return _legal("\n".join(lines))
 
     def _verdict(self) -> None:
@@ -143,7 +141,7 @@ class _Suites:
         self.root.set("time", f"{self.report.elapsed:.3f}")
 
     def _line(self, text: str) -> str:
-        return _legal(self.clean(redact(text, self.report.secrets)))
+        return _legal(self.clean(text))
 
 
 def _legal(text: str) -> str:

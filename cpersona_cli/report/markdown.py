@@ -7,9 +7,19 @@ from collections.abc import Iterator, Sequence
 
 from cpersona_cli.report.layout import Style
 from cpersona_cli.report.model import Report, Section
-from cpersona_cli.report.wording import cleaner, copied, counted, ran, reasons, severity, title
+from cpersona_cli.report.wording import (
+    account,
+    cleaner,
+    copied,
+    counted,
+    lines_to_copy,
+    reasons,
+    severity,
+    tallies,
+    title,
+    waived,
+)
 from cpersona_cli.traps.model import Finding, Severity
-from cpersona_cli.traps.run import Check, State
 
 _MARKS = {Severity.FAULT: "❌", Severity.WARNING: "⚠️", Severity.HINT: "💡"}
 _VERDICTS = {"pass": "✅ pass", "fail": "❌ fail", "unknown": "❔ no verdict"}
@@ -42,10 +52,7 @@ class _Markdown:
         for finding in report.worst_first:
             yield from self._finding(finding)
         yield from self._list("No verdict", reasons(report))
-        yield from self._list(
-            "Waived",
-            [f"{w.finding.trap} ({w.finding.subject}), until {w.expires}: {w.reason}" for w in report.waived],
-        )
+        yield from self._list("Waived", waived(report))
         yield from self._list("Looked at", report.looked)
         for section in report.sections:
             yield from self._section(section)
@@ -54,23 +61,10 @@ class _Markdown:
         yield from self._next()
 
     def _finding(self, finding: Finding) -> Iterator[str]:
-        place = "" if finding.place is None else str(finding.place)
         yield f"### {_MARKS[severity(finding)]} {self._text(title(finding.trap))} ({self._code(finding.trap)})"
         yield ""
-        rows = [
-            ("subject", finding.subject if finding.subject != place else ""),
-            ("place", place),
-            ("measured", finding.measured),
-            ("expected", finding.expected),
-            ("costs", finding.costs),
-            ("depends", finding.depends),
-            ("fix", finding.repair.prose),
-        ]
-        for name, value in rows:
-            if value:
-                yield f"- **{name}**: {self._text(value)}"
-        block = [*finding.repair.edit.splitlines()]
-        block += [line for command in finding.repair.commands for line in command.splitlines()]
+        yield from (f"- **{name}**: {self._text(value)}" for name, value in account(finding))
+        block = lines_to_copy(finding)
         if block:
             yield ""
             yield from self._block(block)
@@ -97,19 +91,14 @@ class _Markdown:
             yield ""
 
     def _groups(self) -> Iterator[str]:
-        by_group: dict[str, list[Check]] = {}
-        for check in self.report.checks:
-            by_group.setdefault(str(check.trap.group), []).append(check)
-        if not by_group:
+        groups = tallies(self.report)
+        if not groups:
             return
         yield "<details><summary>Checks</summary>"
         yield ""
         yield "| group | passed | ran | not made |"
         yield "|---|---|---|---|"
-        for group, checks in by_group.items():
-            made = [check for check in checks if ran(check)]
-            passed = sum(check.state is State.PASS for check in made)
-            yield f"| {group} | {passed} | {len(made)} | {len(checks) - len(made)} |"
+        yield from (f"| {group} | {passed} | {ran} | {skipped} |" for group, passed, ran, skipped in groups)
         yield ""
         yield "</details>"
         yield ""

@@ -16,7 +16,18 @@ from cpersona_cli.install.model import Place
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.layout import Style
 from cpersona_cli.report.model import Report
-from cpersona_cli.report.wording import cleaner, copied, counted, reasons, severity, title, traps
+from cpersona_cli.report.wording import (
+    account,
+    cleaner,
+    copied,
+    counted,
+    lines_to_copy,
+    reasons,
+    seen_from,
+    severity,
+    title,
+    traps,
+)
 from cpersona_cli.traps.model import Finding, Severity
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -87,18 +98,10 @@ class _Sarif:
         }
 
     def _message(self, finding: Finding) -> Iterator[str]:
-        rows = [
-            ("", finding.measured),
-            ("expected", finding.expected),
-            ("costs", finding.costs),
-            ("depends", finding.depends),
-            ("fix", finding.repair.prose),
-        ]
-        for name, value in rows:
-            if value:
-                yield self.clean(f"{name}: {value}" if name else value)
-        yield from (self.literal(line) for line in finding.repair.edit.splitlines())
-        yield from (self.literal(line) for command in finding.repair.commands for line in command.splitlines())
+        for name, value in account(finding):
+            if name not in {"subject", "place"}:  # a location of their own
+                yield self.clean(value if name == "measured" else f"{name}: {value}")
+        yield from map(self.literal, lines_to_copy(finding))
 
     def _location(self, finding: Finding) -> Object:
         location: dict[str, object] = {
@@ -118,11 +121,9 @@ class _Sarif:
 
     def _uri(self, file: PurePath) -> str:
         """Relative to the checkout where the file lies in it, as code scanning wants it; else absolute."""
-        if self.root:
-            try:
-                return quote(self.literal(file.relative_to(self.root).as_posix()))
-            except ValueError:
-                pass
+        inside = seen_from(self.root, file)
+        if inside is not None:
+            return quote(self.literal(inside))
         shown = self.literal(file.as_posix())
         if not file.is_absolute():
             return quote(shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import PurePath
 
 from cpersona_cli.report.model import Report
 from cpersona_cli.text import plural, redact, safe, tilde
@@ -81,5 +82,48 @@ def unlisted(report: Report) -> list[Finding]:
     return [finding for finding in report.worst_first if finding.trap not in checked]
 
 
-def ran(check: Check) -> bool:
-    return check.state is not State.SKIPPED
+def account(finding: Finding) -> list[tuple[str, str]]:
+    """What a finding says, as (name, text), without what is empty; not cleaned yet."""
+    place = "" if finding.place is None else str(finding.place)
+    rows = [
+        ("subject", finding.subject if finding.subject != place else ""),
+        ("place", place),
+        ("measured", finding.measured),
+        ("expected", finding.expected),
+        ("costs", finding.costs),
+        ("depends", finding.depends),
+        ("fix", finding.repair.prose),
+    ]
+    return [(name, text) for name, text in rows if text]
+
+
+def lines_to_copy(finding: Finding) -> list[str]:
+    """The lines of the edit and of the commands of a repair; not cleaned yet."""
+    texts = (finding.repair.edit, *finding.repair.commands)
+    return [line for text in texts for line in text.splitlines()]
+
+
+def waived(report: Report) -> list[str]:
+    """One sentence for each finding that is lived with."""
+    return [f"{w.finding.trap} ({w.finding.subject}), until {w.expires}: {w.reason}" for w in report.waived]
+
+
+def tallies(report: Report) -> list[tuple[str, int, int, int]]:
+    """For each group of checks how many passed, ran, and were not made."""
+    by_group: dict[str, list[Check]] = {}
+    for check in report.checks:
+        by_group.setdefault(str(check.trap.group), []).append(check)
+    found = []
+    for group, checks in by_group.items():
+        ran = [check for check in checks if check.state is not State.SKIPPED]
+        passed = sum(check.state is State.PASS for check in ran)
+        found.append((group, passed, len(ran), len(checks) - len(ran)))
+    return found
+
+
+def seen_from(root: str, file: PurePath) -> str | None:
+    """``file`` as named inside the checkout at ``root``, None where it does not lie there."""
+    try:
+        return file.relative_to(root).as_posix() if root else None
+    except ValueError:
+        return None
