@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from cpersona_cli.commands import chosen as choosing
 from cpersona_cli.commands.chosen import Chosen
 from cpersona_cli.commands.errors import UsageError
+from cpersona_cli.commands.options import LONGEST_WAIT
 from cpersona_cli.commands.pairing import Pair, elsewhere, look, pairs, rerun
 from cpersona_cli.embedding.kinds import MEANINGS, Stage
 from cpersona_cli.fit.model import Basis, State
@@ -29,8 +30,8 @@ from cpersona_cli.traps.vectors_fit import JUDGES
 
 _NAME = "cpersona-cli dimension"
 
-#: Seconds for a run, for one that reads every vector, and the most that may be asked for.
-_SECONDS, _DEEP_SECONDS, _LONGEST = 120.0, 3600.0, 86_400.0
+#: Seconds for a run, and for one that reads every vector.
+_SECONDS, _DEEP_SECONDS = 120.0, 3600.0
 _MOST_SAMPLES = 1000
 _GATHERING = 20.0
 #: What measuring may take beyond its deadline before it is given up.
@@ -114,8 +115,9 @@ def _check(request: Request) -> None:
         raise UsageError("--offline calls nothing, so it does not go with --url")
     if not 0 <= request.sample <= _MOST_SAMPLES:
         raise UsageError(f"--sample takes a number from 0 to {_MOST_SAMPLES}, not {request.sample}")
-    if request.timeout is not None and not 0 < request.timeout <= _LONGEST:
-        raise UsageError(f"--timeout takes a number of seconds above 0 and up to {_LONGEST:g}, not {request.timeout:g}")
+    if request.timeout is not None and not 0 < request.timeout <= LONGEST_WAIT:
+        most = f"{LONGEST_WAIT:g}"
+        raise UsageError(f"--timeout takes a number of seconds above 0 and up to {most}, not {request.timeout:g}")
 
 
 def _left_out(request: Request, pair: Pair) -> str:
@@ -166,11 +168,11 @@ def _unreadable(database: Database) -> str:
 
 
 def _one(request: Request, pair: Pair, left_out: str, end: float) -> _Done:
-    from cpersona_cli.fit.stored import SAMPLE, Stored  # noqa: PLC0415 - not for a usage error
+    from cpersona_cli.fit.stored import Stored  # noqa: PLC0415 - not for a usage error
     from cpersona_cli.store.cpersona.store import CPersonaStore  # noqa: PLC0415 - brings SQLite along
 
     store = CPersonaStore(pair.database.path)
-    stored = Stored(store=store, sample=request.sample or SAMPLE, deep=request.deep, deadline=end).begin()
+    stored = Stored(store=store, sample=request.sample, deep=request.deep, deadline=end).begin()
     from cpersona_cli.fit.measure import measure  # noqa: PLC0415 - the HTTP client, imported while the store is read
 
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import shlex
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +37,7 @@ from cpersona_cli.report.backfill_json import document
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.model import Report, Section
 from cpersona_cli.report.output import show
-from cpersona_cli.report.progress import Form, Teller, telling
+from cpersona_cli.report.progress import Teller, reported
 from cpersona_cli.report.reembed import Step, refused_section, steps_sections
 from cpersona_cli.store.model import StoreError
 from cpersona_cli.store.writing.filling import Bare
@@ -48,14 +47,13 @@ from cpersona_cli.text import plural
 
 def run(request: Request, machine: Machine | None = None) -> Report:
     """Do what was asked. Raises ``CommandError`` when there can be no result."""
-    start = time.monotonic()
     check(request)
-    form = Form.NONE if request.quiet and request.progress is None else Form(request.progress or Form.TEXT)
-    with telling(form, code=exit_code) as teller:
-        report = Run(request, machine or this_machine(), teller).report()
-        report = replace(report, elapsed=time.monotonic() - start)
-        teller.done(report.exit_code)
-    return report
+    return reported(
+        lambda teller: Run(request, machine or this_machine(), teller).report(),
+        chosen=request.progress,
+        quiet=request.quiet,
+        code=exit_code,
+    )
 
 
 @dataclass(slots=True)

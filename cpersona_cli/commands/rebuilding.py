@@ -35,7 +35,7 @@ from cpersona_cli.report import inventory
 from cpersona_cli.report import reembed as page
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.model import Report
-from cpersona_cli.report.progress import Form, Teller, telling
+from cpersona_cli.report.progress import Teller, reported
 from cpersona_cli.report.reembed_json import document
 from cpersona_cli.store.cpersona.store import CPersonaStore
 from cpersona_cli.store.job import JobError, Target
@@ -45,14 +45,13 @@ from cpersona_cli.text import plural
 
 def rebuild(request: Request, machine: Machine | None = None) -> Report:
     """Do what was asked. Raises ``CommandError`` when there can be no result."""
-    start = time.monotonic()
     check(request)
-    form = Form.NONE if request.quiet and request.progress is None else Form(request.progress or Form.TEXT)
-    with telling(form, code=exit_code) as teller:
-        report = Run(request, machine or this_machine(), teller).report()
-        report = replace(report, elapsed=time.monotonic() - start)
-        teller.done(report.exit_code)
-    return report
+    return reported(
+        lambda teller: Run(request, machine or this_machine(), teller).report(),
+        chosen=request.progress,
+        quiet=request.quiet,
+        code=exit_code,
+    )
 
 
 @dataclass(slots=True)

@@ -53,7 +53,7 @@ def measure(
     """
     clock = clock or Clock()
     if stored is None:
-        stored = Stored(store=store, sample=sample or SAMPLE, deep=deep, deadline=deadline).begin()
+        stored = Stored(store=store, sample=sample, deep=deep, deadline=deadline).begin()
     live: Live | None = None
     measured: Measured | None = None
     if endpoint is not None:

@@ -19,8 +19,8 @@ _NEWEST = 2
 class Stored:
     """What is stored, read in a thread of its own while the endpoint is asked, or all that asks one is imported.
 
-    ``sample`` rows are chosen beside the newest. ``census``, ``rows`` and ``unmeasured`` (what could not be read) are
-    there after ``end``.
+    ``sample`` rows are chosen beside the newest; 0 is as many as usual, as their widths and labels are looked at too.
+    ``census``, ``rows`` and ``unmeasured`` (what could not be read) are there after ``end``.
     """
 
     store: Store
@@ -49,7 +49,7 @@ class Stored:
     def _choose(self) -> None:
         """The rows to look at: a sample of all, and the newest of each table."""
         try:
-            chosen = list(self.store.sample(self.sample, deadline=self.deadline))
+            chosen = list(self.store.sample(self.sample or SAMPLE, deadline=self.deadline))
         except StoreError as error:
             self.unmeasured.append(f"stored texts could not be read: {error}")
             return

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO
 
 from cpersona_cli.history.draft import Draft
 from cpersona_cli.history.model import Conversation, Format, Reader, Role, Unread
 from cpersona_cli.history.texts import digest
 from cpersona_cli.history.times import Clock
 from cpersona_cli.history.tree import latest, way
-from cpersona_cli.history.values import Object, items, kind_of, mapping, objects, word
+from cpersona_cli.history.values import Object, each, items, kind_of, mapping, word
 from cpersona_cli.text import safe
 
 #: What of one attached file becomes part of the message it came with, in characters.
@@ -36,12 +35,7 @@ _ROOT = "00000000-0000-4000-8000-000000000000"
 
 def reader() -> Reader:
     """A reader of this format."""
-    return _read
-
-
-def _read(stream: BinaryIO, where: str, clock: Clock) -> Iterator[Conversation | Unread]:
-    for found in objects(stream, where):
-        yield found if isinstance(found, Unread) else _conversation(found, clock)
+    return each(_conversation)
 
 
 def _conversation(found: Object, clock: Clock) -> Conversation | Unread:

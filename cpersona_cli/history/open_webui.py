@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import BinaryIO
 
 from cpersona_cli.history.draft import Draft
 from cpersona_cli.history.model import Conversation, Format, Reader, Role, Unread
 from cpersona_cli.history.texts import digest
 from cpersona_cli.history.times import Clock
 from cpersona_cli.history.tree import latest, way
-from cpersona_cli.history.values import Object, items, mapping, objects, word
+from cpersona_cli.history.values import Object, each, items, mapping, word
 from cpersona_cli.text import safe
 
 END_MISSING = "the message it was left at is missing from the file, so its latest one was taken"
@@ -27,12 +25,7 @@ _END = "</details>"
 
 def reader() -> Reader:
     """A reader of this format."""
-    return _read
-
-
-def _read(stream: BinaryIO, where: str, clock: Clock) -> Iterator[Conversation | Unread]:
-    for found in objects(stream, where):
-        yield found if isinstance(found, Unread) else _conversation(found, clock)
+    return each(_conversation)
 
 
 def _conversation(found: Object, clock: Clock) -> Conversation | Unread:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, NoReturn
 
-from cpersona_cli.history.model import Unread
+from cpersona_cli.history.model import Conversation, Reader, Unread
+from cpersona_cli.history.times import Clock
 from cpersona_cli.record import record
 
 #: The most one conversation may take, in bytes of JSON.
@@ -44,6 +45,16 @@ class Object:
 
     where: str
     value: dict[str, object]
+
+
+def each(read: Callable[[Object, Clock], Conversation | Unread]) -> Reader:
+    """The reader of a format in which every object is one conversation, as ``read`` understands it."""
+
+    def reader(stream: BinaryIO, where: str, clock: Clock) -> Iterator[Conversation | Unread]:
+        for found in objects(stream, where):
+            yield found if isinstance(found, Unread) else read(found, clock)
+
+    return reader
 
 
 class BrokenError(Exception):

@@ -14,8 +14,10 @@ from enum import StrEnum
 from typing import TextIO
 
 from cpersona_cli.rebuild.model import Progress
+from cpersona_cli.record import replace
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.layout import columns
+from cpersona_cli.report.model import Report
 from cpersona_cli.report.output import say
 from cpersona_cli.text import plural, redact, safe
 
@@ -164,6 +166,18 @@ def telling(form: Form, *, secrets: Sequence[str] = (), code: Callable[[BaseExce
         teller.error(_reason(error, number))
         teller.done(number)
         raise
+
+
+def reported(
+    make: Callable[[Teller], Report], *, chosen: str | None, quiet: bool, code: Callable[[BaseException], int]
+) -> Report:
+    """The report of long work, timed, with its progress told as ``chosen`` (``--progress``; text unless ``quiet``)."""
+    start = time.monotonic()
+    form = Form.NONE if quiet and chosen is None else Form(chosen or Form.TEXT)
+    with telling(form, code=code) as teller:
+        report = replace(make(teller), elapsed=time.monotonic() - start)
+        teller.done(report.exit_code)
+    return report
 
 
 def _reason(error: BaseException, code: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 from cpersona_cli.record import record
 from cpersona_cli.store.job import Refused, Staged, Target
@@ -93,31 +94,26 @@ def bare(main: Main, kept: Record) -> Iterator[Row]:
 
     Raises ``StoreError``.
     """
-    for kind, (table, text) in TABLES.items():
-        entries = kept.entries(None, kind)
-        while page := [entry.id for entry in islice(entries, _PAGE)]:
-            marks = ",".join("?" * len(page))
-            with main.reading() as connection:
-                found = connection.execute(
-                    f"SELECT id, {text} FROM {table} WHERE id IN ({marks}) AND embedding IS NULL",  # noqa: S608
-                    page,
-                ).fetchall()
-            for identifier, stored in found:
-                yield Row(kind=kind, id=identifier, text=text_of(stored))
+    for kind, found in _bare(main, kept, "id, {text}"):
+        for identifier, stored in found:
+            yield Row(kind=kind, id=identifier, text=text_of(stored))
 
 
 def count_bare(main: Main, kept: Record) -> Bare:
     """How many rows ``bare`` gives. Raises ``StoreError``."""
-    counts = [0, 0]
+    rows = characters = 0
+    for _, ((count, length),) in _bare(main, kept, "count(*), coalesce(sum(length({text})), 0)"):
+        rows, characters = rows + count, characters + length
+    return Bare(rows=rows, characters=characters)
+
+
+def _bare(main: Main, kept: Record, columns: str) -> Iterator[tuple[Kind, list[tuple[Any, ...]]]]:
+    """``columns`` of the rows without a vector, a page of imported ids at a time; ``{text}`` stands for the text."""
     for kind, (table, text) in TABLES.items():
         entries = kept.entries(None, kind)
         while page := [entry.id for entry in islice(entries, _PAGE)]:
             marks = ",".join("?" * len(page))
+            query = f"SELECT {columns.format(text=text)} FROM {table} WHERE id IN ({marks}) AND embedding IS NULL"  # noqa: S608
             with main.reading() as connection:
-                found = connection.execute(
-                    f"SELECT count(*), coalesce(sum(length({text})), 0) FROM {table}"  # noqa: S608
-                    f" WHERE id IN ({marks}) AND embedding IS NULL",
-                    page,
-                ).fetchone()
-            counts = [have + more for have, more in zip(counts, found, strict=True)]
-    return Bare(rows=counts[0], characters=counts[1])
+                found = connection.execute(query, page).fetchall()
+            yield kind, found
