@@ -8,13 +8,12 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pytest_console_scripts import ScriptRunner
+from support import runs
 from support.advisories import PYTHONS, closed_port
 from support.advisories import serving as live
-from support.documents import document
 from support.endpoints_small import Answer, Request, embed, serving
 from support.fit_stores import Written, store_of
 from support.stores import snapshot
@@ -37,22 +36,10 @@ def flat(text: str) -> str:
     return " ".join(text.replace("│", " ").split())
 
 
-class Run:
-    """What one run said."""
+class Run(runs.Run):
+    """What one run of ``advisory-preview`` said."""
 
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self) -> dict[str, Any]:
-        found = document(self.out)
-        assert found["exit_code"] == self.code
-        assert found["schema"] == "cpersona-cli/advisory-preview/1"
-        return found
-
-    @property
-    def traps(self) -> list[str]:
-        return [finding["trap"] for finding in self.json["findings"]]
+    command = "advisory-preview"
 
     @property
     def told(self) -> list[str]:
@@ -64,17 +51,7 @@ Preview = Callable[..., Run]
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory without anything in it, that is also the working directory."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    for name in list(os.environ):
-        if name.startswith(("CPERSONA_", "EMBEDDING_", "XDG_", "SSL_CERT")) or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.chdir(folder)
-    return folder
+    return runs.empty_home(tmp_path, monkeypatch, columns=120)
 
 
 @pytest.fixture

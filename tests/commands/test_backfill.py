@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from pytest_console_scripts import ScriptRunner
-from support.documents import document
+from support import runs
 from support.endpoints_small import Answer, Request, serving
 from support.exports import START, claude, claude_message, gpt, gpt_message, gpt_tree, webui, webui_message, zipped
 from support.histories import claude_line, jsonl
@@ -28,28 +28,19 @@ LATER = "2026-10-01 09:00:00"
 LINE = {"conversation": "other", "id": "m", "role": "user", "time": "2023-04-05T10:00:00Z"}
 
 
-class Run:
-    """What one run said."""
+class Run(runs.Run):
+    """What one run of ``backfill`` said."""
 
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
+    command = "backfill"
 
     @property
     def json(self) -> dict[str, Any]:
-        found = document(self.out)
-        assert found["exit_code"] == self.code
-        assert found["schema"] == "cpersona-cli/backfill/1"
+        found = super().json
         for kind in ("memories", "episodes"):
             counts = found.get(kind)
             parts = ("stored", "duplicate", "left_out", "failed", "rest")
             assert counts is None or counts["read"] == sum(counts[part] for part in parts), counts
         return found
-
-    @property
-    def last(self) -> str:
-        lines = self.out.strip().splitlines()
-        last = next(line for line in reversed(lines) if not line.startswith("Next: "))
-        return last.partition("   Next: ")[0]
 
 
 Backfill = Callable[..., Run]
@@ -57,15 +48,7 @@ Backfill = Callable[..., Run]
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "home"
-    folder.mkdir()
-    for name in list(os.environ):
-        if name.startswith(("CPERSONA_", "EMBEDDING_", "XDG_", "SSL_CERT")) or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.chdir(folder)
-    return folder
+    return runs.empty_home(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pytest_console_scripts import ScriptRunner
+from support import runs
 from support.documents import document
 from support.endpoints_small import serving
 
@@ -28,20 +28,14 @@ ONLY = ("--only", "names.url-missing")
 quick = pytest.mark.script_launch_mode("inprocess")
 
 
-class Answer:
-    """What one run of the installed script said."""
+class Answer(runs.Run):
+    """What one run of ``doctor`` said."""
 
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self) -> dict[str, Any]:
-        found = document(self.out)
-        assert found["exit_code"] == self.code
-        return found
+    command = "doctor"
 
     @property
     def last(self) -> str:
+        """The whole last line."""
         return self.out.splitlines()[-1]
 
 
@@ -50,17 +44,7 @@ Doctor = Callable[..., Answer]
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory without anything in it, that is also the working directory."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    for name in list(os.environ):
-        if name.startswith(("CPERSONA_", "EMBEDDING_", "XDG_")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.chdir(folder)
-    return folder
+    return runs.empty_home(tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -377,7 +361,9 @@ def test_an_error_keeps_the_form_that_the_file_of_settings_asks_for(doctor: Doct
     folder = home / ".config" / "cpersona-cli"
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text('format = "json"\n')
-    assert "did you mean doctor" in doctor(command="docter").json["error"]
+    meant = doctor(command="docter")
+    assert "did you mean doctor" in document(meant.out)["error"]
+    assert document(meant.out)["exit_code"] == meant.code
     (folder / "config.toml").write_text("format = json")
     assert doctor(command="docter").out == ""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from pytest_console_scripts import ScriptRunner
-from support.documents import document
+from support import runs
 from support.endpoints_small import Answer, Request, embed, serving
 
 from cpersona_cli.commands.chosen import Chosen
@@ -31,22 +31,10 @@ SECRET = "sk-live-0123456789abcdef"
 pytestmark = pytest.mark.script_launch_mode("inprocess")
 
 
-class Run:
-    """What one run said."""
+class Run(runs.Run):
+    """What one run of ``probe`` said."""
 
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self) -> dict[str, Any]:
-        found = document(self.out)
-        assert found["exit_code"] == self.code
-        assert found["schema"] == "cpersona-cli/probe/1"
-        return found
-
-    @property
-    def traps(self) -> list[str]:
-        return [finding["trap"] for finding in self.json["findings"]]
+    command = "probe"
 
 
 Probe = Callable[..., Run]
@@ -55,17 +43,7 @@ Register = Callable[..., Path]
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory without anything in it, that is also the working directory."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    for name in list(os.environ):
-        if name.startswith(("CPERSONA_", "EMBEDDING_", "XDG_", "SSL_CERT")) or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.chdir(folder)
-    return folder
+    return runs.empty_home(tmp_path, monkeypatch)
 
 
 @pytest.fixture

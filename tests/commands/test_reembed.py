@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from pytest_console_scripts import ScriptRunner
-from support.documents import document
+from support import runs
 from support.endpoints_small import Answer, Request, SmallEndpoint, embed, serving
 from support.rebuilds import Oracle, blob, fill, sent, texts, vectors
 from support.stores import Other, run_sql
@@ -25,24 +25,10 @@ pytestmark = [pytest.mark.script_launch_mode("inprocess"), pytest.mark.server]
 WIDTH = 96
 
 
-class Run:
-    """What one run said."""
+class Run(runs.Run):
+    """What one run of ``reembed`` said."""
 
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self) -> dict[str, Any]:
-        found = document(self.out)
-        assert found["exit_code"] == self.code
-        assert found["schema"] == "cpersona-cli/reembed/1"
-        return found
-
-    @property
-    def last(self) -> str:
-        lines = self.out.strip().splitlines()
-        last = next(line for line in reversed(lines) if not line.startswith("Next: "))
-        return last.partition("   Next: ")[0]
+    command = "reembed"
 
 
 Reembed = Callable[..., Run]
@@ -51,15 +37,7 @@ Register = Callable[..., Path]
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "home"
-    folder.mkdir()
-    for name in list(os.environ):
-        if name.startswith(("CPERSONA_", "EMBEDDING_", "XDG_", "SSL_CERT")) or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.chdir(folder)
-    return folder
+    return runs.empty_home(tmp_path, monkeypatch)
 
 
 @pytest.fixture
