@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from cpersona_cli import __version__
@@ -153,41 +154,16 @@ def _application(word: str = "") -> typer.Typer:
     names = {"help_option_names": ["-h", "--help"]}
     app = typer.Typer(name=NAME, help=HELP, rich_markup_mode=None, context_settings=names)
     app.callback()(_only_commands)
-    if word in {"", "doctor"}:
-        from cpersona_cli.commands import doctor  # noqa: PLC0415
-
-        app.command("doctor", help=doctor.HELP)(doctor.doctor)
-    if word in {"", "probe"}:
-        from cpersona_cli.commands import probe  # noqa: PLC0415
-
-        app.command("probe", help=probe.HELP)(probe.probe)
-    if word in {"", "dimension"}:
-        from cpersona_cli.commands import dimension  # noqa: PLC0415
-
-        app.command("dimension", help=dimension.HELP)(dimension.dimension)
-    if word in {"", "reembed"}:
-        from cpersona_cli.commands import reembed  # noqa: PLC0415
-
-        app.command("reembed", help=reembed.HELP)(reembed.reembed)
-    if word in {"", "advisory-preview"}:
-        from cpersona_cli.commands import advisory_preview  # noqa: PLC0415
-
-        app.command("advisory-preview", help=advisory_preview.HELP)(advisory_preview.advisory_preview)
-    if word in {"", "backfill"}:
-        from cpersona_cli.commands import backfill  # noqa: PLC0415
-
-        app.command("backfill", help=backfill.HELP)(backfill.backfill)
-    if word in {"", "traps"}:
-        from cpersona_cli.commands import traps  # noqa: PLC0415
-
-        book = typer.Typer(help=traps.HELP, rich_markup_mode=None)
-        book.command("list", help=traps.LIST_HELP)(traps.listing)
-        book.command("explain", help=traps.EXPLAIN_HELP)(traps.explain)
-        app.add_typer(book, name="traps")
-    if word in {"", "demo"}:
-        from cpersona_cli.commands import demo  # noqa: PLC0415
-
-        app.command("demo", help=demo.HELP)(demo.demo)
+    for name in (word,) if word else COMMANDS:
+        known = name.replace("-", "_")
+        module = import_module(f"cpersona_cli.commands.{known}")
+        if name == "traps":
+            book = typer.Typer(help=module.HELP, rich_markup_mode=None)
+            book.command("list", help=module.LIST_HELP)(module.listing)
+            book.command("explain", help=module.EXPLAIN_HELP)(module.explain)
+            app.add_typer(book, name=name)
+        else:
+            app.command(name, help=module.HELP)(getattr(module, known))
     return app
 
 
