@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from cpersona_cli.commands.catalogue import BY_ID, select
 from cpersona_cli.commands.errors import UsageError
+from cpersona_cli.commands.gate import IDS as GATED
 from cpersona_cli.report.model import Report, Section
 from cpersona_cli.text import nearest, safe
 from cpersona_cli.traps.model import Group, Needs, Severity, Trap
@@ -13,16 +14,27 @@ from cpersona_cli.traps.registry import ALL, RETIRED
 from cpersona_cli.traps.vectors_fit import JUDGES
 from cpersona_cli.words import COMMANDS
 
+#: The traps that each command decides or refuses to work for; what is not named checks none.
+_CHECKED: Mapping[str, frozenset[str]] = {
+    "doctor": frozenset(BY_ID),
+    "probe": frozenset(trap.id for trap in ALL if trap.needs is Needs.ENDPOINT),
+    "dimension": frozenset(trap.id for trap in JUDGES),
+    "reembed": GATED,
+    "advisory-preview": frozenset(trap.id for trap in ALL if trap.needs is Needs.ADVISORY),
+    "backfill": GATED | {"recall.imported-episodes"},
+}
+
 
 def listed(*, group: str | None = None, severity: str | None = None, command: str | None = None) -> Report:
     """The traps of a group, of a severity, of a command. Raises ``UsageError`` for one that does not exist."""
     groups = _one_of("group", group, list(Group))
     severities = _one_of("severity", severity, list(Severity))
     commands = _one_of("command", command, COMMANDS)
-    judges = {trap.id for trap in JUDGES} if "dimension" in commands else set()
-    checked = [trap for trap in ALL if "doctor" in commands or trap.id in judges]
-    traps = [trap for trap in checked if trap.group in groups and trap.severity in severities]
+    checked = frozenset().union(*(_CHECKED.get(name, frozenset()) for name in commands))
+    traps = [trap for trap in ALL if trap.id in checked and trap.group in groups and trap.severity in severities]
     rows = [(f"{trap.severity:<8} {trap.id}", trap.title, "") for trap in traps]
+    if not rows:
+        rows = [("", "no trap is of all that" if checked else f"{commands[0]} checks none of the traps", "")]
     return _report([Section(title="", rows=rows, verbosity=0)], traps)
 
 

@@ -50,6 +50,15 @@ def test_the_list_is_filtered(traps: Traps) -> None:
     assert "names.url-missing" in expected
     assert ids(traps("list", "--command", "doctor", "--json")) == [trap.id for trap in ALL]
     assert ids(traps("list", "--command", "traps", "--json")) == []
+    assert traps("list", "--command", "demo").stdout.strip() == "demo checks none of the traps"
+    assert traps("list", "--group", "network", "--command", "dimension").stdout.strip() == "no trap is of all that"
+    written = set(ids(traps("list", "--command", "backfill", "--json")))
+    assert {"database.disk-full", "names.url-missing", "recall.imported-episodes"} <= written
+    assert written - set(ids(traps("list", "--command", "reembed", "--json"))) == {"recall.imported-episodes"}
+    assert set(ids(traps("list", "--command", "probe", "--json"))) == {t.id for t in ALL if t.needs == "endpoint"}
+    assert set(ids(traps("list", "--command", "advisory-preview", "--json"))) == {
+        t.id for t in ALL if t.group == "advisory"
+    }
     measured = ids(traps("list", "--command", "dimension", "--json"))
     assert {"vectors.foreign-rows", "vectors.zero", "endpoint.dimension-mismatch"} <= set(measured)
     assert "names.url-missing" not in measured
