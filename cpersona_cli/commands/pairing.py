@@ -18,7 +18,7 @@ from cpersona_cli.traps.gather import Selection, gather
 from cpersona_cli.traps.live import goals
 from cpersona_cli.traps.model import Database, Facts, Target
 from cpersona_cli.traps.network_server import is_for
-from cpersona_cli.traps.shell import word
+from cpersona_cli.traps.shell import registration, word
 
 #: Where a server does not run by its own command here, and so calls no endpoint that could be seen.
 _ELSEWHERE = frozenset({LaunchKind.REMOTE, LaunchKind.PROXY})
@@ -92,7 +92,7 @@ def _of(database: Database, facts: Facts) -> list[Pair]:
             label=goal.label,
             endpoint=goal.endpoint,
             target=goal.targets[0],
-            options=registration_words(goal.targets[0], facts.machine) if len(own) > 1 else (),
+            options=registration(goal.targets[0], facts.machine) if len(own) > 1 else (),
             stated=tuple(_stated(goal.targets[0], facts)),
         )
         for goal in own
@@ -111,14 +111,6 @@ def _stated(target: Target, facts: Facts) -> Iterator[tuple[str, int]]:
     for where, text in written:
         if text.isascii() and text.isdecimal() and 0 < int(text) < 10**9:
             yield where, int(text)
-
-
-def registration_words(target: Target, machine: Machine) -> tuple[str, ...]:
-    """The words that choose this registration among those that open the same database with other endpoints."""
-    place = target.registration.place
-    if place.file is None:
-        return ("--env",)
-    return ("--registration", word(f"{place.file}:{target.registration.name}", machine))
 
 
 def words(chosen: Chosen, machine: Machine) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from cpersona_cli.commands.asking import Asked, ask_all
 from cpersona_cli.commands.chosen import Chosen, terminal
 from cpersona_cli.commands.errors import UsageError
 from cpersona_cli.commands.options import LONGEST_WAIT
-from cpersona_cli.commands.pairing import look, registration_words, rerun
+from cpersona_cli.commands.pairing import look, rerun
 from cpersona_cli.commands.scenario import Step, steps
 from cpersona_cli.commands.workplace import by_registration
 from cpersona_cli.embedding.kinds import Kind
@@ -31,7 +31,7 @@ from cpersona_cli.traps.endpoint import Subject, findings
 from cpersona_cli.traps.gather import Selection
 from cpersona_cli.traps.model import Facts, Finding, Previewed, Repair, Severity, Target
 from cpersona_cli.traps.run import run
-from cpersona_cli.traps.shell import word
+from cpersona_cli.traps.shell import registration, word
 
 _NAME = "cpersona-cli advisory-preview"
 
@@ -216,7 +216,7 @@ def _switch(one: Asked, language: Language) -> str:
 
 def _commands(target: Target, selection: Selection, machine: Machine) -> dict[str, str]:
     """The commands that show or mend what is not said, on the same registration."""
-    words = list(registration_words(target, machine))
+    words = list(registration(target, machine))
     beside = [] if selection.db is None else ["--db", word(selection.db, machine)]
     return {
         "dimension": " ".join(["cpersona-cli dimension", *words, *beside]),

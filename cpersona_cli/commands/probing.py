@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from cpersona_cli.commands.chosen import Chosen, check, named, terminal
 from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.commands.options import LONGEST_WAIT
+from cpersona_cli.commands.pairing import words
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Measured, Plan, StoredText
 from cpersona_cli.embedding.model import Mode
@@ -32,6 +33,7 @@ from cpersona_cli.traps.gather import Selection, gather
 from cpersona_cli.traps.live import Goal
 from cpersona_cli.traps.live import goals as goals_of
 from cpersona_cli.traps.model import Facts, Severity
+from cpersona_cli.traps.shell import tool
 
 _NAME = "cpersona-cli probe"
 
@@ -130,7 +132,9 @@ def _gather(request: Request, machine: Machine) -> Facts:
 def _goals(request: Request, facts: Facts, machine: Machine) -> list[Goal]:
     if request.chosen.url is not None:
         reading = facts.databases[0].reading if facts.databases else None
-        return [Goal(endpoint=named(request.chosen, machine.env), label="--url", reading=reading)]
+        rebuild = () if reading is None else tool("reembed", reading.path, machine, *words(request.chosen, machine))
+        endpoint = named(request.chosen, machine.env)
+        return [Goal(endpoint=endpoint, label="--url", reading=reading, rebuild=rebuild)]
     return goals_of(facts)
 
 

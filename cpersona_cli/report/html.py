@@ -58,6 +58,7 @@ pre{padding:.6rem .7rem;overflow-x:auto;margin:.5rem 0 0}code{padding:.05rem .3r
 table{border-collapse:collapse;width:100%;font-size:.92rem}
 th,td{text-align:left;padding:.25rem .6rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top;
 overflow-wrap:anywhere}
+td:first-child{min-width:7rem}
 th{font-weight:600;color:var(--soft)}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
 summary{cursor:pointer;font-weight:600}ul{margin:.3rem 0;padding-left:1.2rem}
 figure{margin:.8rem 0 0;overflow-x:auto}svg{width:100%;height:auto;display:block;min-width:30rem;max-width:44rem}

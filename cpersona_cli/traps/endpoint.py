@@ -43,12 +43,14 @@ class Subject:
     """One endpoint as it was measured, for whom, and the database its vectors are meant for.
 
     ``label`` names the registrations that use it, or the option it came from; ``target`` is the first of them.
+    ``rebuild`` is the command that makes the vectors of that database anew with this endpoint.
     """
 
     label: str
     measured: Measured
     target: Target | None = None
     reading: Reading | None = None
+    rebuild: tuple[str, ...] = ()
 
     @property
     def kind(self) -> Kind:
@@ -345,8 +347,14 @@ def _widths(subject: Subject) -> Iterator[Finding]:
         measured=f"the endpoint makes {dim} dimensions; in {reading.path} {stored}",
         expected="vectors as wide as the stored ones",
         costs="no stored memory is found any more, not even by its words, and CPersona says nothing",
-        repair=Repair(prose=_at(subject, name, "go back to the model that made the stored vectors, or re-embed all")),
+        repair=_one_model(subject, name),
     )
+
+
+def _one_model(subject: Subject, name: str) -> Repair:
+    """Stored vectors and new ones of one model: the setting that decides it, or the command that rebuilds them."""
+    prose = _at(subject, name, "put back the model that made the stored vectors")
+    return Repair(prose=f"{prose}, or re-embed everything with this one", commands=subject.rebuild)
 
 
 def _samples(subject: Subject) -> Iterator[Finding]:
@@ -388,7 +396,7 @@ def _another_model(subject: Subject) -> Iterator[Finding]:
         f"than the stored one (median cosine {sampled.agreement:.2f}): memories {_listed(sampled.differing)}",
         expected="the same vectors as the stored ones",
         costs="vectors of two models are compared as if they were of one: searches by meaning return anything",
-        repair=Repair(prose=_at(subject, name, "go back to the model that made the stored vectors, or re-embed all")),
+        repair=_one_model(subject, name),
     )
 
 

@@ -6,6 +6,7 @@ Asking is done here once, concurrently, before the traps run; the traps themselv
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,15 +15,19 @@ from cpersona_cli.embedding.kinds import MEANINGS, Kind
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.install.model import LaunchKind
 from cpersona_cli.install.proxies import ProxyError, is_loopback, proxy_for
-from cpersona_cli.record import record
+from cpersona_cli.record import record, replace
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.traps.concurrent import concurrently
 from cpersona_cli.traps.endpoint import UNDECIDED, Subject, findings, trap_id, unsettled
 from cpersona_cli.traps.endpoint_remarks import REMARKS
 from cpersona_cli.traps.model import CannotTellError, Detect, Facts, Finding, Needs, Severity, Target, Trap
+from cpersona_cli.traps.shell import registration, tool
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cpersona_cli.embedding.measured import Measured
+    from cpersona_cli.install.machine import Machine
     from cpersona_cli.store.model import Row
 
 #: Stored memories that are embedded again for comparison, where the endpoint is on this computer.
@@ -31,17 +36,18 @@ SAMPLES = 6
 
 @record(kw_only=True)
 class Goal:
-    """One endpoint to measure, whose it is, and the database its vectors are meant for."""
+    """One endpoint to measure, whose it is, the database its vectors are meant for, and the command to rebuild them."""
 
     endpoint: Endpoint
     label: str
     targets: tuple[Target, ...] = ()
     reading: Reading | None = None
+    rebuild: tuple[str, ...] = ()
 
     def subject(self, measured: Measured) -> Subject:
         """What was measured, for whom it was."""
         target = self.targets[0] if self.targets else None
-        return Subject(label=self.label, measured=measured, target=target, reading=self.reading)
+        return Subject(label=self.label, measured=measured, target=target, reading=self.reading, rebuild=self.rebuild)
 
 
 def goals(facts: Facts) -> list[Goal]:
@@ -56,7 +62,7 @@ def goals(facts: Facts) -> list[Goal]:
         endpoints.setdefault(key, endpoint)
         groups.setdefault(key, []).append(target)
     readings = {id(target): database.reading for database in facts.databases for target in database.targets}
-    return [
+    found = [
         Goal(
             endpoint=endpoints[key],
             label=", ".join(dict.fromkeys(target.registration.label for target in targets)),
@@ -65,6 +71,17 @@ def goals(facts: Facts) -> list[Goal]:
         )
         for key, targets in groups.items()
     ]
+    shared = Counter(goal.reading.path for goal in found if goal.reading is not None)
+    return [
+        goal if goal.reading is None else replace(goal, rebuild=_rebuild(goal, goal.reading, shared, facts.machine))
+        for goal in found
+    ]
+
+
+def _rebuild(goal: Goal, reading: Reading, shared: Mapping[Path, int], machine: Machine) -> tuple[str, ...]:
+    """The command that rebuilds; among several endpoints of one database it names a registration."""
+    chosen = registration(goal.targets[0], machine) if shared[reading.path] > 1 else ()
+    return tool("reembed", reading.path, machine, *chosen)
 
 
 def _key(endpoint: Endpoint) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 from cpersona_cli.install.machine import Machine
+from cpersona_cli.traps.model import Target
 
 
 def word(text: str | Path, machine: Machine) -> str:
@@ -29,3 +30,11 @@ def copy(source: str | Path, target: str | Path, machine: Machine) -> str:
 def tool(subcommand: str, path: Path, machine: Machine, *options: str) -> tuple[str, ...]:
     """A command of this tool on one database (``reembed``, ``backfill repair``)."""
     return (" ".join(("cpersona-cli", subcommand, "--db", word(path, machine), *options)),)
+
+
+def registration(target: Target, machine: Machine) -> tuple[str, ...]:
+    """The options that choose this registration among those that open the same database with other endpoints."""
+    place = target.registration.place
+    if place.file is None:
+        return ("--env",)
+    return ("--registration", word(f"{place.file}:{target.registration.name}", machine))

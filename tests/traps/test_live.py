@@ -130,11 +130,34 @@ def test_stored_vectors_of_another_width_or_model_are_found(tmp_path: Path) -> N
     with SmallEndpoint(Behaviour(width=8)) as server:
         url = server.url("/embed")
         database = schema_13(tmp_path / "old.db", dim=8)
+        rebuild = (f"cpersona-cli reembed --db {database}",)
         found = ended(asked(tmp_path, url, database))
-        assert "endpoint.model-mismatch" in found, "the vectors of the store are not this endpoint's"
+        assert found["endpoint.model-mismatch"].findings[0].repair.commands == rebuild
         assert "endpoint.dimension-mismatch" not in found
         run_sql(database, "UPDATE memories SET embedding = zeroblob(64)")
-        assert "endpoint.dimension-mismatch" in ended(asked(tmp_path, url, database))
+        found = ended(asked(tmp_path, url, database))
+        assert found["endpoint.dimension-mismatch"].findings[0].repair.commands == rebuild
+
+
+def test_the_rebuild_of_a_database_with_two_endpoints_names_a_registration(tmp_path: Path) -> None:
+    database = schema_13(tmp_path / "old.db", dim=8)
+    entries = {
+        name: {
+            "command": "cpersona",
+            "env": {
+                "CPERSONA_DB_PATH": str(database),
+                "CPERSONA_EMBEDDING_MODE": "http",
+                "CPERSONA_EMBEDDING_URL": f"http://127.0.0.1:{port}/embed",
+            },
+        }
+        for name, port in (("cpersona", 8401), ("cpersona-work", 8402))
+    }
+    (tmp_path / ".claude.json").write_text(json.dumps({"mcpServers": entries}))
+    machine = Machine(system="linux", home=tmp_path, cwd=tmp_path, env={"PATH": "/usr/bin"}, root=tmp_path / "root")
+    known = gather(Selection(), machine, 20.0)
+    assert [goal.rebuild for goal in live.goals(known)] == [
+        (f"cpersona-cli reembed --db {database} --registration {tmp_path}/.claude.json:{name}",) for name in entries
+    ]
 
 
 def test_settings_that_allow_no_call_are_left_to_other_traps(tmp_path: Path) -> None:
