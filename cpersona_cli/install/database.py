@@ -36,7 +36,7 @@ def database_path(registration: Registration, setting: Effective, machine: Machi
         path, why = _in_wsl(text, launch, machine)
     else:
         path, why = _on_host(text, registration, machine)
-    return DatabasePath(text=text, place=setting.place, path=path, why=why, inside=launch.inside)
+    return DatabasePath(text=text, place=setting.place, path=path, why=why)
 
 
 def _on_host(text: str, registration: Registration, machine: Machine) -> tuple[Path | None, str]:

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 from cpersona_cli.install.clients.table import claude_folder, codex_home, project_folders
 from cpersona_cli.install.files.bounded import Content, line_of, read_bounded
@@ -54,7 +53,6 @@ class InstructionFile:
 
     clients: tuple[str, ...]
     path: Path
-    scope: Literal["user", "project"]
     blocks: tuple[Block, ...] = ()
     problem: str = ""
 
@@ -109,7 +107,7 @@ def always_loaded(machine: Machine) -> AlwaysLoaded:
     """Read every always-loaded file of ``machine`` that exists. Never raises for what a file holds."""
     files = tuple(_instruction_file(*candidate) for candidate in _candidates(machine) if _exists(candidate[1]))
     hooks, plugin = _claude_settings(machine)
-    searched = tuple(dict.fromkeys(client for clients, _, _ in _candidates(machine) for client in clients))
+    searched = tuple(dict.fromkeys(client for clients, _ in _candidates(machine) for client in clients))
     return AlwaysLoaded(files=files, indexes=tuple(_indexes(machine)), hooks=hooks, plugin=plugin, searched=searched)
 
 
@@ -148,32 +146,29 @@ def _block(lines: Sequence[str], start: int, last: int, *, closed: bool) -> Bloc
     )
 
 
-_Candidate = tuple[tuple[str, ...], Path, Literal["user", "project"]]
-
-
-def _candidates(machine: Machine) -> Iterator[_Candidate]:
-    """(clients, file, scope) of every file some client loads in each session; user files first."""
+def _candidates(machine: Machine) -> Iterator[tuple[tuple[str, ...], Path]]:
+    """(clients, file) of every file some client loads in each session; user files first."""
     claude, home = claude_folder(machine), machine.home
     codex = codex_home(machine)
-    yield ("claude-code",), claude / "CLAUDE.md", "user"
-    yield ("codex",), codex / "AGENTS.md", "user"
-    yield ("gemini-cli",), home / ".gemini" / "GEMINI.md", "user"
-    yield ("windsurf",), home / ".codeium" / "windsurf" / "memories" / "global_rules.md", "user"
+    yield ("claude-code",), claude / "CLAUDE.md"
+    yield ("codex",), codex / "AGENTS.md"
+    yield ("gemini-cli",), home / ".gemini" / "GEMINI.md"
+    yield ("windsurf",), home / ".codeium" / "windsurf" / "memories" / "global_rules.md"
     for folder in project_folders(machine):
         if folder == home:
             break
-        yield ("claude-code",), folder / "CLAUDE.md", "project"
-        yield ("claude-code",), folder / "CLAUDE.local.md", "project"
+        yield ("claude-code",), folder / "CLAUDE.md"
+        yield ("claude-code",), folder / "CLAUDE.local.md"
         if folder / ".claude" != claude:
-            yield ("claude-code",), folder / ".claude" / "CLAUDE.md", "project"
+            yield ("claude-code",), folder / ".claude" / "CLAUDE.md"
         if folder != codex:
-            yield ("codex", "cursor", "vscode", "zed"), folder / "AGENTS.md", "project"
-        yield ("vscode",), folder / ".github" / "copilot-instructions.md", "project"
-        yield ("gemini-cli",), folder / "GEMINI.md", "project"
+            yield ("codex", "cursor", "vscode", "zed"), folder / "AGENTS.md"
+        yield ("vscode",), folder / ".github" / "copilot-instructions.md"
+        yield ("gemini-cli",), folder / "GEMINI.md"
         for path in _listed(folder / ".cursor" / "rules", "*.mdc"):
-            yield ("cursor",), path, "project"
+            yield ("cursor",), path
         for path in _listed(folder / ".windsurf" / "rules", "*.md"):
-            yield ("windsurf",), path, "project"
+            yield ("windsurf",), path
 
 
 def _exists(path: Path) -> bool:
@@ -190,10 +185,9 @@ def _listed(folder: Path, pattern: str) -> list[Path]:
         return []
 
 
-def _instruction_file(clients: tuple[str, ...], path: Path, scope: Literal["user", "project"]) -> InstructionFile:
+def _instruction_file(clients: tuple[str, ...], path: Path) -> InstructionFile:
     content = read_bounded(path)
-    blocks = blocks_of(content.text)
-    return InstructionFile(clients=clients, path=path, scope=scope, blocks=blocks, problem=content.problem)
+    return InstructionFile(clients=clients, path=path, blocks=blocks_of(content.text), problem=content.problem)
 
 
 def _indexes(machine: Machine) -> Iterator[MemoryIndex]:

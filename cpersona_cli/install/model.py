@@ -294,12 +294,10 @@ class Process:
 class DatabasePath:
     """The database a server would open: ``text`` as configured, ``path`` as a file of this machine, or why not.
 
-    ``inside`` is where the text is to be understood; a container path is translated through its mounts, and
-    ``path`` is None where no mount holds it.
+    A container path is translated through its mounts; ``path`` is None where no mount holds it.
     """
 
     text: str
     place: Place
     path: Path | None
     why: str = ""
-    inside: Literal["host", "container", "wsl"] = "host"

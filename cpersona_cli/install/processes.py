@@ -1,4 +1,4 @@
-"""Live servers: who has a database open, which servers run at all, and since when.
+"""Live servers: who has a database open, and since when.
 
 Linux tells through ``/proc``, macOS and the BSDs through ``lsof`` and ``ps``; Windows does not tell without a helper.
 A process of another user shows neither its files nor its environment. Nothing is ever signalled or ended here.
@@ -31,20 +31,6 @@ def holders(path: Path, *, proc: Path = Path("/proc")) -> tuple[Process, ...] | 
     if system == "linux":
         return _holders_by_proc(path, proc) if proc.is_dir() else None
     return None if system == "windows" else _holders_by_lsof(path)
-
-
-def running_servers(*, proc: Path = Path("/proc")) -> tuple[Process, ...] | None:
-    """Processes that are a CPersona server, this one excepted; None where the system does not tell.
-
-    Launchers such as ``uvx`` and the shells around them are not counted, their child is.
-    """
-    system = current_system()
-    if system == "linux" and proc.is_dir():
-        return tuple(_process(pid, proc) for pid in _pids(proc) if _is_server(_command(pid, proc)))
-    if system != "darwin":
-        return None
-    told = _run(["ps", "-axww", "-o", "pid=,etime=,command="])
-    return None if told is None else tuple(found for found in _from_ps(told) if _is_server(found.command.split()))
 
 
 def _pids(proc: Path) -> Iterator[int]:

@@ -17,7 +17,7 @@ from cpersona_cli.install.files.bounded import Content, line_of, read_bounded
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.model import DatabasePath, Environment, Place, Registration
 from cpersona_cli.install.settings.effective import Effective, Settings
-from cpersona_cli.record import field, record
+from cpersona_cli.record import record
 
 SideState = Literal["absent", "read", "broken", "unreadable", "unknown"]
 
@@ -33,20 +33,18 @@ _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 @record(kw_only=True)
 class SideFile:
-    """One such file. ``place`` is where its path was written, ``explicit`` whether it was written at all.
+    """One such file. ``place`` is where its path was written.
 
     ``state`` ``unknown`` means the path cannot be looked at from here (inside a container, relative to an unknown
-    folder). ``problem`` and ``line`` say what the server would refuse in it. ``mtime`` is a Unix time in seconds.
+    folder). ``problem`` and ``line`` say what the server would refuse in it.
     """
 
     text: str
     path: Path | None
     place: Place
-    explicit: bool
     state: SideState
     problem: str = ""
     line: int | None = None
-    mtime: float | None = None
 
     @property
     def at(self) -> Place:
@@ -79,12 +77,10 @@ class AccessTable(SideFile):
 
 @record(kw_only=True)
 class OperatingContext(SideFile):
-    """The operating-context TOML: its summary's length in characters, and the project each agent id defaults to."""
+    """The operating-context TOML: its summary's length in characters; ``mtime`` is a Unix time in seconds."""
 
     summary: int = 0
-    projects: tuple[str, ...] = ()
-    enforce: str = "warn"
-    defaults: Mapping[str, str] = field(default_factory=dict)
+    mtime: float | None = None
 
 
 @record(kw_only=True)
@@ -135,7 +131,7 @@ def _acl(registration: Registration, environment: Environment, settings: Setting
     text = str(setting)
     path, why = _locate(registration, setting, text, machine)
     if path is None:
-        return AccessTable(text=text, path=None, place=setting.place, explicit=True, state="unknown", problem=why)
+        return AccessTable(text=text, path=None, place=setting.place, state="unknown", problem=why)
     content = read_bounded(path)
     problem, line = content.problem, None
     clients: tuple[Grant, ...] = ()
@@ -154,11 +150,9 @@ def _acl(registration: Registration, environment: Environment, settings: Setting
         text=text,
         path=path,
         place=setting.place,
-        explicit=True,
         state=state,
         problem=problem,
         line=line,
-        mtime=content.mtime,
         clients=clients,
     )
 
@@ -250,7 +244,7 @@ def _context(registration: Registration, settings: Settings, machine: Machine) -
     if path is None:
         if not setting.given:
             return None
-        return OperatingContext(text=text, path=None, place=setting.place, explicit=True, state="unknown", problem=why)
+        return OperatingContext(text=text, path=None, place=setting.place, state="unknown", problem=why)
     content = read_bounded(path)
     if content.state == "absent" and not setting.given:
         return None
@@ -259,15 +253,11 @@ def _context(registration: Registration, settings: Settings, machine: Machine) -
         text=text,
         path=path,
         place=setting.place,
-        explicit=setting.given,
         state="broken" if content.state == "read" and problem else content.state,
         problem=problem,
         line=line,
         mtime=content.mtime,
         summary=len(str(_table(data, "instructions").get("summary", ""))),
-        projects=tuple(str(p) for p in _list(_table(data, "registry").get("project_ids"))),
-        enforce=str(_table(data, "registry").get("enforce", "warn")),
-        defaults={str(k): str(v) for k, v in _table(data, "defaults").items()},
     )
 
 
@@ -326,10 +316,6 @@ def _table(data: Mapping[str, object], name: str) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
-
-
 def _ledger(registration: Registration, settings: Settings, database: DatabasePath, machine: Machine) -> SideFile:
     setting = settings["CPERSONA_ALIAS_LEDGER_FILE"]
     if setting.given:
@@ -340,22 +326,13 @@ def _ledger(registration: Registration, settings: Settings, database: DatabasePa
         text, why = "alias_ledger.json" if path is None else str(path), database.why
     place = setting.place if setting.given else database.place
     if path is None:
-        return SideFile(text=text, path=None, place=place, explicit=setting.given, state="unknown", problem=why)
+        return SideFile(text=text, path=None, place=place, state="unknown", problem=why)
     content = read_bounded(path)
     problem, line = content.problem, None
     if content.state == "read" and not problem:
         problem, line = _ledger_problem(content.text)
     state: SideState = "broken" if content.state == "read" and problem else content.state
-    return SideFile(
-        text=text,
-        path=path,
-        place=place,
-        explicit=setting.given,
-        state=state,
-        problem=problem,
-        line=line,
-        mtime=content.mtime,
-    )
+    return SideFile(text=text, path=path, place=place, state=state, problem=problem, line=line)
 
 
 def _ledger_problem(text: str) -> tuple[str, int | None]:

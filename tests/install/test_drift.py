@@ -16,7 +16,7 @@ from cpersona_cli.install.release.version import NEWEST_KNOWN, older
 from cpersona_cli.install.settings.effective import effective
 from cpersona_cli.install.settings.model import Invalid, Reader
 from cpersona_cli.install.settings.refusals import refusals
-from cpersona_cli.install.settings.table import BY_ALIAS, BY_NAME, names_read
+from cpersona_cli.install.settings.table import BY_ALIAS, BY_NAME
 
 SERVER = version("cpersona")
 
@@ -48,13 +48,13 @@ def test_the_newest_known_release_is_not_older_than_the_installed_one() -> None:
 
 def test_every_name_in_the_source_is_in_the_table(package: drift.Package) -> None:
     found = drift.names_in(package.used)
-    unknown = {name: places for name, places in found.found.items() if name not in names_read(SERVER)}
+    unknown = {name: places for name, places in found.found.items() if name not in drift.names_read(SERVER)}
     assert not unknown, f"cpersona {SERVER} reads variables the table does not know: {unknown}"
     assert set(found.dynamic) == DYNAMIC, "a variable is read whose name is not a constant"
 
 
 def test_every_name_of_the_table_is_in_the_source(package: drift.Package) -> None:
-    gone = sorted(names_read(SERVER) - drift.names_in(package.used).found.keys())
+    gone = sorted(drift.names_read(SERVER) - drift.names_in(package.used).found.keys())
     assert not gone, f"cpersona {SERVER} no longer reads {gone}: give these rows their `removed`"
 
 
@@ -96,7 +96,7 @@ def test_the_server_warns_of_exactly_what_we_call_unusable(package: drift.Packag
 def test_a_new_variable_is_named(package: drift.Package) -> None:
     sources = {**package.used, "new.py": 'import os\nKEY = "CPERSONA_NEW"\nx = os.environ.get(KEY, "")\n'}
     found = drift.names_in(sources).found
-    assert found.keys() - names_read(SERVER) == {"CPERSONA_NEW"}
+    assert found.keys() - drift.names_read(SERVER) == {"CPERSONA_NEW"}
     assert found["CPERSONA_NEW"] == ["new.py:2", "new.py:3"]
 
 

@@ -97,9 +97,6 @@ def test_every_client_has_its_files(tmp_path: Path) -> None:
         "claude-code": 4, "codex": 2, "gemini-cli": 2, "windsurf": 2, "cursor": 2, "vscode": 2, "zed": 1,
     }  # fmt: skip
     assert all(file.blocks and not file.problem for file in found.files)
-    scopes = {str(file.path.relative_to(here.home)): file.scope for file in found.files}
-    assert scopes[".claude/CLAUDE.md"] == "user"
-    assert scopes["work/AGENTS.md"] == "project"
 
 
 def test_moved_folders_are_followed(tmp_path: Path) -> None:
@@ -233,10 +230,7 @@ def test_a_project_that_is_also_the_settings_folder_is_read_once(tmp_path: Path)
     )
     write(here.cwd / ".claude" / "CLAUDE.md", BLOCK)
     write(here.cwd / "AGENTS.md", BLOCK)
-    assert [(file.path.name, file.scope) for file in always_loaded(here).files] == [
-        ("CLAUDE.md", "user"),
-        ("AGENTS.md", "user"),
-    ]
+    assert [file.path.name for file in always_loaded(here).files] == ["CLAUDE.md", "AGENTS.md"]
 
 
 @pytest.mark.parametrize("folder", ["x" * 5000, "nul\0name"])

@@ -130,27 +130,6 @@ def test_what_a_folder_does_not_tell_stays_unknown(tmp_path: Path) -> None:
     assert processes.holders(database, proc=tmp_path / "absent") is None
 
 
-@linux
-def test_only_servers_are_counted_as_servers(tmp_path: Path) -> None:
-    lines = {
-        2: ("/v/bin/python3", "/v/bin/cpersona"),
-        3: ("python", "-m", "cpersona"),
-        4: ("uvx", "cpersona"),
-        5: ("bash", "-c", "cpersona"),
-        6: ("vi", "cpersona"),
-        7: ("python", "-m", "cpersona.proxy_stdio"),
-        8: ("cembedding",),
-        9: ("docker", "run", "-i", "cpersona"),
-        10: (),
-    }
-    for pid, words in lines.items():
-        proc(tmp_path, pid, *words)
-    (tmp_path / "self").mkdir()
-    found = processes.running_servers(proc=tmp_path)
-    assert found is not None
-    assert {process.pid for process in found} == {2, 3}
-
-
 @contextmanager
 def as_another_user(folder: Path) -> Iterator[None]:
     """Give up root's rights for a while; ``folder`` is opened for everybody."""
@@ -167,23 +146,36 @@ def as_another_user(folder: Path) -> Iterator[None]:
         os.seteuid(0)
 
 
+OTHERS = {
+    1: ("sshd",),
+    2: ("uvx", "cpersona"),
+    3: ("bash", "-c", "cpersona"),
+    4: ("vi", "cpersona"),
+    5: ("python", "-m", "cpersona.proxy_stdio"),
+    6: ("docker", "run", "-i", "cpersona"),
+    7: (),
+}
+
+
 @linux
-def test_a_server_whose_files_are_hidden_makes_it_unknown(tmp_path: Path) -> None:
+@pytest.mark.parametrize("server", [("/v/bin/python", "/v/bin/cpersona"), ("python", "-m", "cpersona")])
+def test_a_server_whose_files_are_hidden_makes_it_unknown(tmp_path: Path, server: tuple[str, ...]) -> None:
     database = tmp_path / "memory.db"
     database.touch()
     root = tmp_path / "proc"
-    proc(root, 7, "sshd", hidden=True)
-    assert processes.running_servers(proc=root) == ()
+    (root / "self").mkdir(parents=True)
+    for pid, words in OTHERS.items():
+        proc(root, pid, *words, hidden=True)
     with as_another_user(tmp_path):
         assert processes.holders(database, proc=root) == ()
-    proc(root, 8, "/v/bin/python", "/v/bin/cpersona", hidden=True)
+    proc(root, 8, *server, hidden=True)
     with as_another_user(tmp_path):
         assert processes.holders(database, proc=root) is None
     proc(root, 9, "x", opened=database)
     with as_another_user(tmp_path):
         found = processes.holders(database, proc=root)
     assert [process.pid for process in found or ()] == [9]
-    for pid in (7, 8):
+    for pid in (*OTHERS, 8):
         (root / str(pid) / "fd").chmod(0o700)
 
 
@@ -203,7 +195,6 @@ def test_without_proc_lsof_and_ps_tell(tmp_path: Path, monkeypatch: pytest.Monke
         assert found[0].started is not None
         assert abs(found[0].started - time.time()) < 600
     assert processes.holders(path) == ()
-    assert processes.running_servers() is not None
 
 
 def test_without_any_helper_it_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,10 +202,8 @@ def test_without_any_helper_it_is_unknown(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(processes, "current_system", lambda: "darwin")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert processes.holders(tmp_path / "memory.db") is None
-    assert processes.running_servers() is None
     monkeypatch.setattr(processes, "current_system", lambda: "windows")
     assert processes.holders(tmp_path / "memory.db") is None
-    assert processes.running_servers() is None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")
@@ -233,4 +222,3 @@ def test_helpers_that_tell_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     age = 86400 + 2 * 3600 + 3 * 60 + 4
     held = Process(pid=4242, command="/v/bin/python -m cpersona", started=1_000_000.0 - age)
     assert processes.holders(tmp_path / "memory.db") == (held, Process(pid=4243))
-    assert processes.running_servers() == (held,)

@@ -177,9 +177,7 @@ body = "text"
 def test_a_sound_operating_context(tmp_path: Path) -> None:
     found = context(tmp_path, SOUND).context
     assert found is not None
-    assert (found.state, found.problem, found.explicit) == ("read", "", False)
-    assert (found.summary, found.projects, found.enforce) == (8, ("work",), "reject")
-    assert found.defaults == {"claude-code": "work"}
+    assert (found.state, found.problem, found.summary) == ("read", "", 8)
     assert found.mtime is not None
 
 
@@ -263,7 +261,7 @@ def test_the_ledger_may_stand_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "l.json").write_text('{"version": 1, "aliases": {}}')
     ledger = acl(tmp_path, SHARED, CPERSONA_ALIAS_LEDGER_FILE=str(tmp_path / "l.json")).ledger
     assert ledger is not None
-    assert (ledger.state, ledger.explicit) == ("read", True)
+    assert (ledger.path, ledger.state) == (tmp_path / "l.json", "read")
 
 
 def test_the_ledger_of_an_unknown_database_is_unknown(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
 
+from cpersona_cli.install.settings.model import Reader
+from cpersona_cli.install.settings.table import SETTINGS
+
 _GETTERS = re.compile(r"(environ\.(get|pop|setdefault)|getenv|(^|\.)_?parse_(int|float|bool|choice|optional_int))$")
 _NAME = re.compile(r"^(CPERSONA|EMBEDDING|CLOTO)_[A-Z0-9_]+$")
 
@@ -269,11 +272,16 @@ def _same(ours: object, theirs: object) -> bool:
     return type(ours) is type(theirs) and ours == theirs
 
 
+def names_read(version: str) -> frozenset[str]:
+    """The names the table says release ``version`` of the server and its stdio proxy look at, aliases included."""
+    readers = (Reader.SERVER, Reader.PROXY)
+    rows = (s.at(version) for s in SETTINGS if s.reader in readers and s.known_to(version))
+    return frozenset(name for row in rows for name in row.names)
+
+
 def main(paths: Sequence[str]) -> int:
     """Compare the table with each package; the number of disagreements is the exit code (at most 99)."""
     from support.environments import classes, mixed  # noqa: PLC0415
-
-    from cpersona_cli.install.settings.table import names_read  # noqa: PLC0415
 
     total = 0
     for path in paths:

@@ -117,7 +117,7 @@ def _type(row: Setting) -> str:
 
 def _default(row: Setting) -> str:
     parts = [row.derived or (f"`{row.default}`" if row.default else "—")]
-    parts += [f"`{text}` before {release}" for release, text in row.default_before]
+    parts += [f"`{old.default}` before {old.until}" for old in row.earlier if old.default is not None]
     return "; ".join(parts)
 
 

@@ -39,12 +39,7 @@ def told(known: Facts, *files: InstructionFile, **fields: object) -> Facts:
 
 
 def instructions(text: str, path: str = "/home/u/.claude/CLAUDE.md", *clients: str) -> InstructionFile:
-    return InstructionFile(
-        clients=clients or ("claude-code",),
-        path=Path(path),
-        scope="user" if "/." in path else "project",
-        blocks=blocks_of(text),
-    )
+    return InstructionFile(clients=clients or ("claude-code",), path=Path(path), blocks=blocks_of(text))
 
 
 def policy(agent: str = "claude-code", version: str = " v5") -> str:

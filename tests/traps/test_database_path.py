@@ -67,7 +67,7 @@ CASES = (
     ),
     Case(UNSET, "a url", facts({}, launch=Launch(kind=LaunchKind.REMOTE)), "skipped"),
     Case(RELATIVE, "relative", path("c.db"), says=(f"{DB}=c.db", "whatever folder", f"{DB} = ")),
-    Case(RELATIVE, "a dot", path("./data/c.db")),
+    Case(RELATIVE, "a dot", path("./data/c.db"), says="look for that file first"),
     Case(RELATIVE, "absolute", facts(FINE), "pass"),
     Case(RELATIVE, "unset is another trap", path(None), "pass"),
     Case(RELATIVE, "in a fixed folder", path("c.db", cwd="/srv"), says="fixed folder /srv"),
@@ -192,7 +192,6 @@ def ledger(state: str, agents: dict[str, int]) -> Facts:
         text="alias_ledger.json",
         path=Path("/home/u/alias_ledger.json"),
         place=Place(words="default"),
-        explicit=False,
         state=state,  # type: ignore[arg-type]
     )
     return with_targets(facts(FINE, reading=reading(agents=agents)), files=SideFiles(ledger=side))

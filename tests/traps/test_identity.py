@@ -39,14 +39,7 @@ def side(**fields: object) -> Facts:
 
 def acl(*clients: Grant, state: SideState = "read", problem: str = "", line: int | None = None) -> AccessTable:
     return AccessTable(
-        text="/a.json",
-        path=Path("/a.json"),
-        place=HERE,
-        explicit=True,
-        state=state,
-        problem=problem,
-        line=line,
-        clients=clients,
+        text="/a.json", path=Path("/a.json"), place=HERE, state=state, problem=problem, line=line, clients=clients
     )
 
 
@@ -55,7 +48,6 @@ def context(state: SideState = "read", problem: str = "", summary: int = 10, mti
         text="~/.cpersona/operating-context.toml",
         path=Path("/c.toml"),
         place=HERE,
-        explicit=True,
         state=state,
         problem=problem,
         summary=summary,
@@ -64,7 +56,7 @@ def context(state: SideState = "read", problem: str = "", summary: int = 10, mti
 
 
 def ledger(state: SideState, problem: str = "") -> SideFile:
-    return SideFile(text="/l.json", path=Path("/l.json"), place=HERE, explicit=False, state=state, problem=problem)
+    return SideFile(text="/l.json", path=Path("/l.json"), place=HERE, state=state, problem=problem)
 
 
 def plugin(agent: str = "claude-code", *, disabled: bool = False) -> Plugin:

@@ -117,11 +117,6 @@ class Setting:
         """Every name it is read from, in the order in which they are tried."""
         return (*self.aliases, self.name) if self.alias_first else (self.name, *self.aliases)
 
-    @property
-    def default_before(self) -> tuple[tuple[str, str], ...]:
-        """Earlier defaults as (release the default ended at, its text)."""
-        return tuple((change.until, change.default) for change in self.earlier if change.default is not None)
-
     def known_to(self, version: str) -> bool:
         """Whether release ``version`` of CPersona reads it at all."""
         too_new = bool(self.since) and older(version, self.since)

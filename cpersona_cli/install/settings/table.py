@@ -42,13 +42,6 @@ BY_ALIAS: Mapping[str, Setting] = MappingProxyType(
 _SECRET_WORDS = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 
 
-def names_read(version: str) -> frozenset[str]:
-    """The names release ``version`` of the server and its stdio proxy look at, aliases included."""
-    readers = (Reader.SERVER, Reader.PROXY)
-    rows = (s.at(version) for s in SETTINGS if s.reader in readers and s.known_to(version))
-    return frozenset(name for row in rows for name in row.names)
-
-
 def is_secret(name: str) -> bool:
     """Whether the value of a variable must never be shown: by the table, or by what an unknown name says."""
     setting = BY_NAME.get(name)

@@ -28,7 +28,6 @@ class UnknownName:
 
     name: str
     place: Place
-    origin: str
     meant: str = ""
     why: str = ""
 
@@ -40,7 +39,7 @@ def unknown_names(given: Mapping[str, Value], *, system: System = "linux") -> tu
         verdict = _verdict(name, written=value.place.file is not None, folded=system == "windows")
         if verdict is not None:
             meant, why = verdict
-            found.append(UnknownName(name=name, place=value.place, origin=value.origin, meant=meant, why=why))
+            found.append(UnknownName(name=name, place=value.place, meant=meant, why=why))
     return tuple(found)
 
 

@@ -5,12 +5,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from support import settings_page
+from support import drift, settings_page
 
 from cpersona_cli.install.release.version import NEWEST_KNOWN, key, older
 from cpersona_cli.install.settings.model import Invalid, Kind, Reader
 from cpersona_cli.install.settings.parse import default_of, parse
-from cpersona_cli.install.settings.table import BY_ALIAS, BY_NAME, GROUPS, SETTINGS, is_secret, names_read
+from cpersona_cli.install.settings.table import BY_ALIAS, BY_NAME, GROUPS, SETTINGS, is_secret
 
 #: Release -> the names that came with it (the first: all it read). Taken from the released packages; none ever left.
 CAME_WITH: dict[str, list[str]] = json.loads((Path(__file__).parents[2] / "data" / "names_read.json").read_text())
@@ -39,16 +39,16 @@ def test_the_second_names_are_those_of_the_embedding_group() -> None:
 @pytest.mark.parametrize("release", CAME_WITH)
 def test_each_release_reads_exactly_the_names_it_was_measured_to_read(release: str) -> None:
     expected = {name for at, names in CAME_WITH.items() if not older(release, at) for name in names}
-    ours = names_read(release)
+    ours = drift.names_read(release)
     missing, extra = sorted(expected - ours), sorted(ours - expected)
     assert not missing, f"{release} reads names that are not in the table: {missing}"
     assert not extra, f"the table says {release} reads {extra}, and it does not"
 
 
 def test_the_measured_releases_cover_both_ends() -> None:
-    assert len(names_read("2.4.41")) == 66
-    assert len(names_read("2.5.12")) == 100
-    assert len(names_read(NEWEST_KNOWN)) == 132
+    assert len(drift.names_read("2.4.41")) == 66
+    assert len(drift.names_read("2.5.12")) == 100
+    assert len(drift.names_read(NEWEST_KNOWN)) == 132
     assert list(CAME_WITH) == sorted(CAME_WITH, key=lambda release: key(release) or ((), (0, 0), 0, 0))
 
 
@@ -93,7 +93,6 @@ def test_a_row_as_of_an_older_release() -> None:
     assert mode.at("2.5.9").invalid is Invalid.UNCHECKED
     assert mode.at("2.4.22").aliases == ()
     assert BY_NAME["CPERSONA_MAX_MEMORIES"].at("2.6.10").low is None
-    assert BY_NAME["CPERSONA_MAX_CONTENT_LENGTH"].default_before == (("2.5.4", "2000"),)
     assert BY_NAME["CPERSONA_FTS_ENABLED"].at("2.6.10").kind is Kind.TRUE_ONLY
     assert BY_NAME["CPERSONA_LOGICAL_DIRECTORY"].earlier == ()  # newer than the change
 
