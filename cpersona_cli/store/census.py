@@ -76,7 +76,6 @@ def count(connection: sqlite3.Connection, deadline: float, census: Census) -> No
         _vectors(connection, census, measure)
         _texts(connection, census.values, measure)
         _times(connection, census.values, measure)
-    _episodes(connection, census.values, measure, columns["episodes"])
 
 
 def _tables(present: Mapping[str, str]) -> list[str]:
@@ -138,20 +137,19 @@ def _schema(
 
 def _owners(connection: sqlite3.Connection, values: dict[str, object], measure: Measure, columns: Columns) -> None:
     project = "project_id" if "project_id" in columns["memories"] else "''"
-    with measure("agents", "agents_total", "projects", "projects_total", "auto_project_rows"):
+    with measure("agents", "projects", "auto_project_rows"):
         # Grouping by agent first follows an index; grouping by project alone would sort every row.
         rows = connection.execute(
             "WITH owned AS MATERIALIZED"  # noqa: S608
             f" (SELECT agent_id AS agent, {project} AS project, count(*) AS n FROM memories GROUP BY 1, 2)"
-            " SELECT * FROM (SELECT 'agents', agent, sum(n), count(*) OVER () FROM owned"
+            " SELECT * FROM (SELECT 'agents', agent, sum(n) FROM owned"
             f" GROUP BY agent ORDER BY 3 DESC, 2 LIMIT {LISTED})"
-            " UNION ALL SELECT * FROM (SELECT 'projects', project, sum(n), count(*) OVER () FROM owned"
+            " UNION ALL SELECT * FROM (SELECT 'projects', project, sum(n) FROM owned"
             f" GROUP BY project ORDER BY project = '{_AUTO}' DESC, 3 DESC, 2 LIMIT {LISTED})"
         ).fetchall()
         owners: dict[str, dict[str, int]] = {"agents": {}, "projects": {}}
-        for kind, name, number, groups in rows:
+        for kind, name, number in rows:
             owners[kind][str(name)] = number
-            values[f"{kind}_total"] = groups
         values["agents"] = owners["agents"]
         values["projects"] = dict(sorted(owners["projects"].items(), key=lambda item: -item[1]))
         values["auto_project_rows"] = owners["projects"].get(_AUTO, 0) + sum(
@@ -193,23 +191,11 @@ def _texts(connection: sqlite3.Connection, values: dict[str, object], measure: M
 
 
 def _times(connection: sqlite3.Connection, values: dict[str, object], measure: Measure) -> None:
-    fields = ("newest_memory", "invalid_timestamps", "future_timestamps")
+    fields = ("invalid_timestamps", "future_timestamps")
     with measure(*fields):
         # Comparing dates as text first spares the parsing of all but the newest; no zone is a day away.
-        newest, invalid, future = connection.execute(
-            "SELECT max(timestamp), total(timestamp <> '' AND datetime(timestamp) IS NULL),"
+        invalid, future = connection.execute(
+            "SELECT total(timestamp <> '' AND datetime(timestamp) IS NULL),"
             " total(timestamp >= date('now') AND datetime(timestamp) > datetime('now', '+1 day')) FROM memories"
         ).fetchone()
-        values |= dict(zip(fields, (str(newest or ""), int(invalid), int(future)), strict=True))
-
-
-def _episodes(
-    connection: sqlite3.Connection, values: dict[str, object], measure: Measure, columns: frozenset[str]
-) -> None:
-    for name, column in (("newest_episode_created", "created_at"), ("newest_episode_ended", "end_time")):
-        if column in columns:
-            with measure(name):
-                row = connection.execute(
-                    f"SELECT {column} FROM episodes WHERE {column} <> '' ORDER BY datetime({column}) DESC LIMIT 1"  # noqa: S608
-                ).fetchone()
-                values[name] = str(row[0]) if row else ""
+        values |= dict(zip(fields, (int(invalid), int(future)), strict=True))

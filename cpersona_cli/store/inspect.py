@@ -18,7 +18,7 @@ from cpersona_cli.store.audit_model import Audit, Wants
 from cpersona_cli.store.census import Census, count
 from cpersona_cli.store.gate import refusal
 from cpersona_cli.store.header import HEADER, head_of, parse
-from cpersona_cli.store.integrity import PACE, abilities, check
+from cpersona_cli.store.integrity import PACE, check
 from cpersona_cli.store.opening import (
     ChangedError,
     LockedError,
@@ -59,9 +59,9 @@ def read(
     """
     deadline = time.monotonic() + timeout
     if str(path) == ":memory:":
-        return _able(Reading(path=path, state=State.VOLATILE, detail="kept in memory, and lost when the server ends"))
+        return Reading(path=path, state=State.VOLATILE, detail="kept in memory, and lost when the server ends")
     stands = files.standing(path)
-    reading = _able(Reading(path=path, state=stands.state, detail=stands.detail))
+    reading = Reading(path=path, state=stands.state, detail=stands.detail)
     if "\0" in str(path):
         return reading
     reading = _surroundings(reading, mountinfo, system or current_system())
@@ -83,11 +83,6 @@ def read(
     reading = replace(reading, holders=found or (), holders_known=found is not None)
     reading = _contents(reading, real, deadline, wants)
     return replace(reading, conflicts=_copies(reading, deadline))
-
-
-def _able(reading: Reading) -> Reading:
-    version, fts5, trigram = abilities()
-    return replace(reading, sqlite_version=version, fts5=fts5, trigram=trigram)
 
 
 def _surroundings(reading: Reading, mountinfo: str | None, system: System) -> Reading:

@@ -1,12 +1,10 @@
-"""Checking a database's pages within a given time, and what this Python's SQLite can do."""
+"""Checking a database's pages within a given time."""
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 import time
 from collections.abc import Mapping
-from functools import cache
 from typing import Literal
 
 from cpersona_cli.record import record
@@ -70,23 +68,3 @@ def _quick_check(connection: sqlite3.Connection, what: str) -> str:
             raise
         return str(error)
     return ""
-
-
-@cache
-def abilities() -> tuple[str, bool, bool]:
-    """(version, FTS5, trigram tokenizer) of the SQLite this Python brings."""
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        return (sqlite3.sqlite_version, *text_search(connection))
-
-
-def text_search(connection: sqlite3.Connection) -> tuple[bool, bool]:
-    """Whether FTS5 and its trigram tokenizer (from SQLite 3.34) work; tables are made in the temporary schema."""
-    return _makes(connection, "unicode61"), _makes(connection, "trigram")
-
-
-def _makes(connection: sqlite3.Connection, tokenizer: str) -> bool:
-    try:
-        connection.execute(f"CREATE VIRTUAL TABLE temp.able_{tokenizer} USING fts5(x, tokenize='{tokenizer}')")
-    except sqlite3.Error:
-        return False
-    return True

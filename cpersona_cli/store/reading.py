@@ -49,11 +49,10 @@ class Reading:
     ``immutable`` (no log to read, so no locks) or ``copy`` (of the file and its log, in a private folder).
 
     ``counts`` are rows per table, ``agents`` and ``projects`` memories per id, the largest first and at most 200 of
-    them; ``agents_total`` and ``projects_total`` count all. ``missing`` are tables, triggers and unique indexes the
-    server of that schema relies on; those of the text index are listed only where its table exists, and ``fts_rows``
-    has no entry where it does not. Widths, labels and sizes come from cheap SQL only; contents of vectors are not
-    looked at here. ``audit`` is empty unless it was asked for. ``unmeasured`` names the fields, also those of the
-    audit, that kept their default because time ran out.
+    them. ``missing`` are tables, triggers and unique indexes the server of that schema relies on; those of the text
+    index are listed only where its table exists, and ``fts_rows`` has no entry where it does not. Widths, labels and
+    sizes come from cheap SQL only; contents of vectors are not looked at here. ``audit`` is empty unless it was asked
+    for. ``unmeasured`` names the fields, also those of the audit, that kept their default because time ran out.
 
     ``integrity`` is ``whole`` when SQLite checked every page, ``partial`` when time allowed only some tables
     (``unchecked`` names the others), empty when nothing was checked.
@@ -81,9 +80,7 @@ class Reading:
     holders_known: bool = True  # False where the system does not tell
     counts: Mapping[str, int] = field(default_factory=dict)
     agents: Mapping[str, int] = field(default_factory=dict)
-    agents_total: int = 0
     projects: Mapping[str, int] = field(default_factory=dict)
-    projects_total: int = 0
     auto_project_rows: int = 0  # memories, episodes and profiles stored under the literal project "@auto"
     labels: Mapping[str, int] = field(default_factory=dict)  # embedding_model -> memories with a vector
     widths: Mapping[int, int] = field(default_factory=dict)  # dimensions -> memories
@@ -92,15 +89,9 @@ class Reading:
     largest_batch_bytes: int = 0  # UTF-8 bytes of the 32 longest memories
     missing: tuple[str, ...] = ()
     fts_rows: Mapping[str, int] = field(default_factory=dict)
-    sqlite_version: str = ""
-    fts5: bool = True
-    trigram: bool = True
     fts_pending: bool = False
     future_timestamps: int = 0  # memories dated more than a day ahead of this machine's clock
     invalid_timestamps: int = 0  # memories whose timestamp is not empty and SQLite's datetime() cannot read
-    newest_memory: str = ""  # the largest timestamp, as stored
-    newest_episode_created: str = ""
-    newest_episode_ended: str = ""
     calibration: Mapping[str, object] | None = None
     calibration_problem: str = ""
     audit: Audit = field(default_factory=Audit)

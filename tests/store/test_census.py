@@ -98,9 +98,9 @@ def test_many_agents_and_projects(tmp_path: Path) -> None:
         "INSERT INTO episodes(agent_id, project_id, summary) VALUES ('atlas', '@auto', 's')",
     )
     reading = read(database)
-    assert (len(reading.agents), reading.agents_total) == (200, 302)
+    assert len(reading.agents) == 200
     assert next(iter(reading.agents.items())) == ("atlas", 9)
-    assert (len(reading.projects), reading.projects_total) == (200, 302)
+    assert len(reading.projects) == 200
     assert next(iter(reading.projects)) == ""
     assert reading.projects["@auto"] == 1
     assert reading.auto_project_rows == 2
@@ -112,16 +112,10 @@ def test_times(old: Path) -> None:
         memory(content="1", timestamp="9999-01-01T00:00:00+14:00"),
         memory(content="2", timestamp="yesterday"),
         memory(content="3", timestamp=""),
-        memory(content="4", timestamp="2025-03-05T14:00:00+03:00"),  # an hour before the episode
-        memory(content="5", timestamp="2025-03-05T14:00:00+01:00"),
-        "INSERT INTO episodes(agent_id, summary, created_at, end_time)"
-        " VALUES ('atlas', 's', '2025-03-05T01:00:00Z', '2025-03-09')",
+        memory(content="4", timestamp="2025-03-05T14:00:00+03:00"),
     )
     reading = read(old)
     assert (reading.invalid_timestamps, reading.future_timestamps) == (1, 1)
-    assert reading.newest_episode_created == "2025-03-05 12:00:00"
-    assert reading.newest_episode_ended == "2025-03-09"
-    assert reading.newest_memory == "yesterday"  # the largest text, as the server would sort it
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Checking pages within a given time, and what SQLite can do."""
+"""Checking pages within a given time."""
 
 from __future__ import annotations
 
@@ -13,30 +13,6 @@ from support.stores import run_sql, schema_13
 
 from cpersona_cli.store import inspect, integrity
 from cpersona_cli.store.reading import State
-
-
-class Refusing:
-    """A connection whose SQLite answers some statements with an error."""
-
-    def __init__(self, message: str) -> None:
-        self.message = message
-
-    def execute(self, statement: str) -> None:
-        if self.message in statement or self.message == "fts5":
-            raise sqlite3.OperationalError(f"no such tokenizer: {self.message}")
-
-
-@pytest.mark.parametrize(
-    ("message", "able"), [("trigram", (True, False)), ("fts5", (False, False)), ("-", (True, True))]
-)
-def test_what_a_sqlite_can_do(message: str, able: tuple[bool, bool]) -> None:
-    connection: Any = Refusing(message)
-    assert integrity.text_search(connection) == able
-
-
-def test_this_python_can_do_what_the_server_needs(tmp_path: Path) -> None:
-    reading = inspect.read(tmp_path / "c.db")
-    assert (reading.fts5, reading.trigram) == (True, True)
 
 
 def check(path: Path, size: int, counts: dict[str, int], seconds: float = 60.0) -> integrity.Integrity:
