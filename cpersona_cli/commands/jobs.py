@@ -80,7 +80,10 @@ def _next(job: JobStatus, place: Workplace) -> str:
         words += [f"--only {job.meta.only}"] if job.meta.only != Only.ALL else []
         words += ["--cut-long"] if job.meta.cut_texts else []
         return " ".join(words)
-    return f"cpersona-cli reembed undo {_db(path)}" if job.undo is not None and job.undo.state == "cut" else ""
+    if job.undo is None or job.undo.state != "cut":
+        return ""
+    named = [] if job.meta is None else _naming(place, job.meta.target)
+    return " ".join(["cpersona-cli dimension", _db(path), *named])  # to see that it fits; undo is for who wants it
 
 
 def _naming(place: Workplace, target: Target) -> list[str]:

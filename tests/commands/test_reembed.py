@@ -126,6 +126,8 @@ def test_undo_puts_every_vector_and_label_back(reembed: Reembed, db: Path) -> No
     oracle = Oracle(db, WIDTH)
     with serving(width=WIDTH) as server:
         assert reembed(*about(db, server, "--yes")).code == 0
+        following = reembed("status", "--db", str(db), "--json").json["next_command"]
+    assert following == f"cpersona-cli dimension --db {db} --url {server.url()}", "not the way back, unasked"
     assert oracle.state() == "new"
     run = reembed("undo", "--db", str(db), "--yes", "--json")
     assert (run.code, oracle.state()) == (0, "old")
