@@ -144,16 +144,17 @@ def _meant(target: Target, text: str, machine: Machine, stray: Sequence[Variable
 def _finding(facts: Facts, target: Target, text: str, measured: str) -> Finding:
     setting = target.settings[DB]
     clause, evidence = _known(target)
+    written = setting.text is not None
+    proposed = _meant(target, text, facts.machine, facts.stray)
+    repair = set_variable(target.registration, DB, proposed, at=setting.place if written else None)
+    if _fullest(target) is None and target.registration.launch.inside == "host":
+        # The proposed file may not exist: with it a memory that is only misplaced would be replaced by an empty one.
+        repair = replace(repair, prose=f"{repair.prose}; if anything was remembered before, look for that file first")
     return Finding(
         about=DB,
-        place=setting.place if setting.text is not None else target.registration.place,
+        place=setting.place if written else target.registration.place,
         measured=measured + clause,
-        repair=set_variable(
-            target.registration,
-            DB,
-            _meant(target, text, facts.machine, facts.stray),
-            at=setting.place if setting.text is not None else None,
-        ),
+        repair=repair,
         evidence=evidence,
     )
 
