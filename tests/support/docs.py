@@ -33,6 +33,7 @@ from examples import scratch
 from examples.endpoint import WIDTH, endpoint
 
 ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
 
 #: What stands in the documents for the home directory of a machine.
 HOME = "/home/you"
@@ -65,11 +66,18 @@ _EXITS = {
 }
 
 
+def block(name: str) -> str:
+    """What stands between the comments of a block in the README."""
+    found = re.search(rf"<!-- make docs: {name} -->\n(.*?)\n<!-- end -->", README.read_text("utf-8"), re.DOTALL)
+    assert found is not None, name
+    return found[1]
+
+
 def documents(*, played: bool = False) -> Mapping[Path, str]:
     """Everything that is generated, as it should be. Only with ``played`` the demo is played for its block."""
     blocks: dict[str, str] = {}
 
-    def block(match: re.Match[str]) -> str:
+    def made_anew(match: re.Match[str]) -> str:
         name = match[1]
         if name == PLAYED and not played:
             return match[0]
@@ -78,9 +86,9 @@ def documents(*, played: bool = False) -> Mapping[Path, str]:
         return f"<!-- make docs: {name} -->\n{blocks[name].rstrip()}\n<!-- end -->"
 
     made = {ROOT / name: page() for name, page in (*PAGES.items(), *FILES.items())}
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for path in (README, *sorted((ROOT / "docs").glob("*.md"))):
         if path not in made:
-            made[path] = _BLOCK.sub(block, path.read_text("utf-8"))
+            made[path] = _BLOCK.sub(made_anew, path.read_text("utf-8"))
     return made
 
 
