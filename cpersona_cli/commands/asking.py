@@ -108,7 +108,7 @@ def _elsewhere(target: Target) -> bool:
     return target.registration.launch.kind in {LaunchKind.REMOTE, LaunchKind.PROXY}
 
 
-def _fit(path: Path, endpoint: Endpoint | None, label: str, end: float) -> Fit:
+def _fit(path: Path, endpoint: Endpoint | None, end: float) -> Fit:
     """The stored vectors, beside the endpoint if there is one to call. No stored text goes to another computer.
 
     Raises ``StoreError``.
@@ -119,7 +119,6 @@ def _fit(path: Path, endpoint: Endpoint | None, label: str, end: float) -> Fit:
     return measure(
         CPersonaStore(path),
         endpoint,
-        label=label,
         sample=SAMPLES,
         texts_allowed=endpoint is not None and is_loopback(endpoint.url),
         deadline=_deadline(end),
@@ -162,7 +161,7 @@ class _One:
             changed[_TRANSPORT] = transport
         self.overridden = transport is not None
         self.target = _changed(target, changed, machine)
-        self.endpoint = configured(self.target.settings, self.target.environment, str(self.target.registration.place))
+        self.endpoint = configured(self.target.settings, self.target.environment)
         setting = self.target.settings[_TRANSPORT]
         self.transport = "stdio" if setting.invalid else str(setting)
         self.events = events(made, self.endpoint)
@@ -229,7 +228,7 @@ class _One:
         why, doubt = _unreadable(reading, self.language) if self.live else ("", False)
         if reading is not None and reading.state is Readable.OK and found.mode != Mode.NONE:
             try:
-                fit = _fit(reading.path, endpoint, self.target.registration.label, self.end)
+                fit = _fit(reading.path, endpoint, self.end)
             except StoreError as error:
                 why, doubt = str(error), True
             else:

@@ -52,7 +52,6 @@ def named(chosen: Chosen, environment: Mapping[str, str]) -> Endpoint:
         key=_read_key(chosen.key_file) if chosen.key_file is not None else "",
         model=chosen.model or "text-embedding-3-small",
         environment=client_variables(environment),
-        source="--url",
         named=bool(chosen.model),
     )
 

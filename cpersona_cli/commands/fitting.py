@@ -179,7 +179,6 @@ def _one(request: Request, pair: Pair, left_out: str, end: float) -> _Done:
         fit = measure(
             store,
             None if request.offline else pair.endpoint,
-            label=pair.label,
             sample=request.sample,
             deep=request.deep,
             texts_allowed=not left_out,

@@ -18,7 +18,6 @@ from cpersona_cli.report.layout import Style
 from cpersona_cli.report.model import Report
 from cpersona_cli.report.output import Output
 from cpersona_cli.report.progress import Form, telling
-from cpersona_cli.words import COMMANDS
 
 #: What the demo is played with, by module and by the name of its package.
 NEEDED = {
@@ -45,7 +44,7 @@ def perform(presented: Output, *, keep: bool) -> Report:
         try:
             with stage(keep=keep, shown=_shown(style), guard=undisturbed) as scratch:
                 try:
-                    played = play(SCENES, scratch, audience, COMMANDS)
+                    played = play(SCENES, scratch, audience)
                 except BaseException:
                     if keep:
                         channel.say(f"cpersona-cli: the scratch home is kept: {scratch.home}")

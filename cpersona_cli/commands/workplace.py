@@ -9,7 +9,6 @@ from pathlib import Path
 
 from cpersona_cli.commands.chosen import terminal
 from cpersona_cli.commands.errors import CommandError, UsageError
-from cpersona_cli.embedding.model import Endpoint
 from cpersona_cli.install.clients.discover import BadSpecError
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.record import record, replace
@@ -50,9 +49,6 @@ class Workplace:
         """The different endpoints that the chosen registrations call."""
         chosen = by_registration(self.targets)
         return goals(replace(self.facts, targets=tuple(chosen)))
-
-    def endpoints(self, targets: Sequence[Target]) -> Sequence[Endpoint]:
-        return [goal.endpoint for goal in goals(replace(self.facts, targets=tuple(targets)))]
 
 
 def by_registration(targets: Sequence[Target]) -> list[Target]:

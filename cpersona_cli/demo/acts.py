@@ -87,8 +87,8 @@ def _days_ago(days: int) -> str:
 
 SCENES = (
     Scene(title="All is well", play=_well),
-    Scene(title="The endpoint is down", play=_down, needs=("advisory-preview",)),
-    Scene(title="The model is switched to another width", play=_width, needs=("dimension", "reembed")),
-    Scene(title="The model is switched to one of the same width", play=_swap, needs=("dimension", "reembed")),
-    Scene(title="An import makes every memory look old", play=_import, needs=("backfill",)),
+    Scene(title="The endpoint is down", play=_down),
+    Scene(title="The model is switched to another width", play=_width),
+    Scene(title="The model is switched to one of the same width", play=_swap),
+    Scene(title="An import makes every memory look old", play=_import),
 )

@@ -56,19 +56,14 @@ class Act:
 
 @record(kw_only=True)
 class Played:
-    """The whole run. ``left_out`` are titles of acts that need a command which this release does not have."""
+    """The whole run; ``home`` is the scratch home."""
 
     acts: tuple[Act, ...]
     home: str
-    left_out: tuple[str, ...] = ()
 
     @property
     def steps(self) -> Sequence[Step]:
         return [step for act in self.acts for step in act.steps]
-
-    @property
-    def ok(self) -> bool:
-        return all(act.ok for act in self.acts)
 
 
 class Audience(Protocol):

@@ -104,22 +104,19 @@ def _lines(answers: Sequence[tuple[str, str, Mapping[str, Any]]], advice: str) -
 
 @record(kw_only=True)
 class Scene:
-    """An act to be played. ``needs`` are the commands without which it makes no sense."""
+    """An act to be played."""
 
     title: str
     play: Callable[[Players], None]
-    needs: tuple[str, ...] = ()
 
 
-def play(scenes: Sequence[Scene], stage: Stage, audience: Audience, commands: Sequence[str]) -> Played:
-    """Play the scenes for which all commands are there. Raises ``DemoError``."""
-    there = [scene for scene in scenes if set(scene.needs) <= set(commands)]
+def play(scenes: Sequence[Scene], stage: Stage, audience: Audience) -> Played:
+    """Play the scenes in their order. Raises ``DemoError``."""
     acts = []
-    for number, scene in enumerate(there, 1):
-        audience.act(scene.title, number, len(there))
+    for number, scene in enumerate(scenes, 1):
+        audience.act(scene.title, number, len(scenes))
         begun = time.monotonic()
         players = Players(stage, audience)
         scene.play(players)
         acts.append(Act(title=scene.title, steps=tuple(players.steps), seconds=time.monotonic() - begun))
-    left_out = tuple(scene.title for scene in scenes if scene not in there)
-    return Played(acts=tuple(acts), home=str(stage.home), left_out=left_out)
+    return Played(acts=tuple(acts), home=str(stage.home))

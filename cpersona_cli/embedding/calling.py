@@ -94,7 +94,6 @@ class Contact:
     outcome: Outcome
     waited: float | None
     attempts: int = 1
-    earlier: tuple[Kind, ...] = ()
 
 
 async def contact(caller: Caller, texts: Sequence[str], wait: float) -> Contact:
@@ -119,7 +118,7 @@ async def contact(caller: Caller, texts: Sequence[str], wait: float) -> Contact:
         await clock.sleep(min(rest, pause if told is None else max(told, FIRST_PAUSE)))
         pause = min(LONGEST_PAUSE, pause * 2)
     waited = elapsed if outcome.ok else None
-    return Contact(outcome=outcome, waited=waited, attempts=len(kinds) + 1, earlier=tuple(kinds))
+    return Contact(outcome=outcome, waited=waited, attempts=len(kinds) + 1)
 
 
 def _passes(kind: Kind, earlier: Sequence[Kind]) -> bool:

@@ -28,7 +28,6 @@ class Stated:
 
     fingerprint: str = ""
     model: str = ""
-    window: int | None = None
     dimensions: int | None = None
     why: str = ""
 
@@ -98,7 +97,6 @@ def _judged(document: object) -> Stated:
     return Stated(
         fingerprint=fingerprint or "",
         model=model if isinstance(model, str) else "",
-        window=_number(identity.get("window")),
         dimensions=_number(identity.get("dimensions")),
         why="" if fingerprint else "the backend could not establish all of its identity",
     )

@@ -19,7 +19,7 @@ TIMEOUT = "CPERSONA_EMBEDDING_TIMEOUT_SECS"
 _CERTIFICATES = frozenset({"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUEST_METHOD"})
 
 
-def configured(settings: Settings, environment: Environment, source: str = "") -> Endpoint:
+def configured(settings: Settings, environment: Environment) -> Endpoint:
     """The endpoint as configured, nothing corrected; in mode http the key is left out and the model only a label."""
     written = settings[MODE]
     mode = written.text or "" if written.invalid else str(written)
@@ -32,7 +32,6 @@ def configured(settings: Settings, environment: Environment, source: str = "") -
         model=str(settings[MODEL]),
         timeout=float(timeout) if isinstance(timeout, int | float) else 30.0,
         environment=client_variables({name: value.text for name, value in environment.values.items()}),
-        source=source,
         named=settings[MODEL].given,
     )
 

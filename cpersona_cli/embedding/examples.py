@@ -32,7 +32,6 @@ class Example:
     be masked before anybody sees it. ``probe`` is the line of releases before 2.5.9, None where they notice nothing.
     """
 
-    kind: Kind
     ok: bool
     recorded: str | None = None
     probe: str | None = None
@@ -44,26 +43,25 @@ def example(kind: Kind, endpoint: Endpoint) -> Example:
     if kind not in REPLAYABLE:
         raise ValueError(f"a call that ends as {kind} cannot be made up")
     if kind is Kind.DISABLED:
-        return Example(kind=kind, ok=False, attempted=False)
+        return Example(ok=False, attempted=False)
     if MEANINGS[kind].stage in {Stage.DONE, Stage.MEANING}:
-        return Example(kind=kind, ok=True)
+        return Example(ok=True)
     if kind is Kind.CONFIG_URL:
         return _of_url(endpoint)
     if kind is Kind.CONFIG_CREDENTIAL:
         return _of_key(endpoint)
     end = _EXCEPTIONS.get(kind) or _reply(kind, endpoint.mode)
     if isinstance(end, Exception):
-        recorded = server_view.recorded(endpoint, end)
-        return Example(kind=kind, ok=False, recorded=recorded, probe=_probe(endpoint, end))
+        return _of_error(endpoint, end)
     line, error = server_view.recorded_of_reply(endpoint, end, 1)
     refused = error if isinstance(error, httpx.HTTPStatusError) else None
     probe = _probe(endpoint, refused) if refused is not None or endpoint.mode == Mode.API else None
-    return Example(kind=kind, ok=False, recorded=line, probe=probe)
+    return Example(ok=False, recorded=line, probe=probe)
 
 
-def _of_settings(endpoint: Endpoint, error: Exception) -> Example:
+def _of_error(endpoint: Endpoint, error: Exception) -> Example:
     recorded = server_view.recorded(endpoint, error)
-    return Example(kind=Kind.CONFIG_URL, ok=False, recorded=recorded, probe=_probe(endpoint, error))
+    return Example(ok=False, recorded=recorded, probe=_probe(endpoint, error))
 
 
 def _of_url(endpoint: Endpoint) -> Example:
@@ -72,7 +70,7 @@ def _of_url(endpoint: Endpoint) -> Example:
     if not isinstance(error, Exception):
         endpoint = replace(endpoint, url="")
         error = httpx.UnsupportedProtocol("Request URL is missing an 'http://' or 'https://' protocol.")
-    return _of_settings(endpoint, error)
+    return _of_error(endpoint, error)
 
 
 def _of_key(endpoint: Endpoint) -> Example:
@@ -81,11 +79,10 @@ def _of_key(endpoint: Endpoint) -> Example:
     try:
         raw = f"Bearer {called.key}".encode("ascii")
     except UnicodeEncodeError as error:
-        return replace(_of_settings(called, error), kind=Kind.CONFIG_CREDENTIAL)
+        return _of_error(called, error)
     if sendable(called.key):
         called, raw = replace(called, key=""), b"Bearer "
-    made = _of_settings(called, httpx.LocalProtocolError(f"Illegal header value {raw!r}"))
-    return replace(made, kind=Kind.CONFIG_CREDENTIAL)
+    return _of_error(called, httpx.LocalProtocolError(f"Illegal header value {raw!r}"))
 
 
 def _probe(endpoint: Endpoint, error: Exception | None) -> str:

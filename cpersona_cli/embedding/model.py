@@ -28,8 +28,8 @@ class Endpoint:
 
     ``url`` and ``mode`` are raw text (a wrong mode is a finding, not an exception); ``timeout`` is the server's own
     setting in seconds, which it applies to each phase of a call; ``environment`` holds the variables its HTTP client
-    reads for itself (proxies, certificates); ``source`` says where the configuration stands. ``named`` tells that
-    ``model`` was configured, and is not the server's default: only then does mode http write it beside vectors.
+    reads for itself (proxies, certificates). ``named`` tells that ``model`` was configured, and is not the server's
+    default: only then does mode http write it beside vectors.
     """
 
     mode: str
@@ -38,7 +38,6 @@ class Endpoint:
     model: str = ""
     timeout: float = 30.0
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    source: str = ""
     named: bool = False
 
     @property

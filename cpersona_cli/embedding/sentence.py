@@ -53,7 +53,6 @@ class ErrorInfo:
     message: str
     codes: tuple[str, ...]
     form: str
-    document: object = None
     raw: str = ""
 
 
@@ -75,9 +74,7 @@ def read_error(body: bytes, content_type: str = "") -> ErrorInfo:
     if document is None:
         codes = tuple(_codes(text, 0))
         return ErrorInfo(message=message, codes=codes, form="text", raw=raw)
-    return ErrorInfo(
-        message=message, codes=tuple(_codes(document, 0)), form=_form(document), document=document, raw=raw
-    )
+    return ErrorInfo(message=message, codes=tuple(_codes(document, 0)), form=_form(document), raw=raw)
 
 
 def quotable(message: str, secrets: Iterable[str] = ()) -> str:

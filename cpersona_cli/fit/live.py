@@ -23,7 +23,6 @@ async def answer(
     seconds: float,
     factory: Factory,
     clock: Clock,
-    label: str = "",
     wait: float = 0.0,
     stated: Claims = (),
 ) -> tuple[Live, Measured | None]:
@@ -40,18 +39,17 @@ async def answer(
             if measured.outcome.ok:
                 said = await capabilities(endpoint)
     except TimeoutError:
-        return _silent(endpoint, label, stated), None
-    return _live(endpoint, measured, said, label, stated), measured
+        return _silent(endpoint, stated), None
+    return _live(endpoint, measured, said, stated), measured
 
 
-def _live(endpoint: Endpoint, measured: Measured, said: Stated, label: str, stated: Claims) -> Live:
+def _live(endpoint: Endpoint, measured: Measured, said: Stated, stated: Claims) -> Live:
     outcome = measured.outcome
     agreed = outcome.ok and measured.repeat is not None and measured.repeat > 0
     claims = [*stated, *([("GET /capabilities", said.dimensions)] if said.dimensions else [])]
     claims += [("its own reply", outcome.stated_dim)] if outcome.stated_dim else []
     view = outcome.server_view
     return Live(
-        label=label,
         address=endpoint.address,
         mode=safe(endpoint.mode, 20),
         call=outcome.kind,
@@ -80,9 +78,8 @@ def _sentence(measured: Measured) -> str:
     return f"{said}, “{outcome.server_message}”" if outcome.server_message else said
 
 
-def _silent(endpoint: Endpoint, label: str, stated: Claims) -> Live:
+def _silent(endpoint: Endpoint, stated: Claims) -> Live:
     return Live(
-        label=label,
         address=endpoint.address,
         mode=safe(endpoint.mode, 20),
         call=Kind.TIMEOUT,

@@ -34,7 +34,6 @@ def measure(
     endpoint: Endpoint | None,
     *,
     deadline: float,
-    label: str = "",
     sample: int = SAMPLE,
     deep: bool = False,
     texts_allowed: bool = True,
@@ -58,9 +57,7 @@ def measure(
     measured: Measured | None = None
     if endpoint is not None:
         seconds = max(0.1, (deadline - clock.now()) / 2)
-        live, measured = run(
-            answer(endpoint, seconds=seconds, factory=factory, clock=clock, label=label, wait=wait, stated=stated)
-        )
+        live, measured = run(answer(endpoint, seconds=seconds, factory=factory, clock=clock, wait=wait, stated=stated))
     dim = None if live is None else live.dim
     stored.end(dim)
     allowed = texts_allowed and sample > 0

@@ -110,13 +110,12 @@ class Located:
 class Live:
     """What answered. ``dim`` is set only when two calls agreed on it; a failed call is never a width.
 
-    ``label`` names whose endpoint it is. ``model`` is the name it states, ``asked`` the one that calls ask for (mode
+    ``model`` is the name it states, ``asked`` the one that calls ask for (mode
     api), ``configured`` the one in the settings. ``stated`` are widths that somebody claims ((who, dimensions): a
     server, a setting); they are shown, never believed. ``recorded`` tells whether CPersona would take the same call
     for a success, and ``error`` what it would record otherwise.
     """
 
-    label: str
     address: str
     mode: str
     call: CallKind

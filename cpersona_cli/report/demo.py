@@ -111,8 +111,6 @@ def _came_of(act: Act) -> str:
 
 
 def _notes(played: Played, *, kept: bool, home: str) -> Iterator[str]:
-    for title in played.left_out:
-        yield f"this release has no command for “{title}”, so it was left out"
     if kept:
         yield f"the scratch home is kept: {tilde(played.home, home)}; its embedding model ended with the demo"
 
@@ -123,7 +121,6 @@ def _payload(played: Played, *, kept: bool) -> Mapping[str, object]:
             {"title": act.title, "ok": act.ok, "seconds": round(act.seconds, 3), "steps": _steps(act.steps)}
             for act in played.acts
         ],
-        "left_out": played.left_out,
         "kept": played.home if kept else None,
     }
 

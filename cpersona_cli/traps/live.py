@@ -57,7 +57,7 @@ def goals(facts: Facts) -> list[Goal]:
     for target in facts.targets:
         if target.registration.launch.kind in {LaunchKind.REMOTE, LaunchKind.PROXY}:
             continue
-        endpoint = configured(target.settings, target.environment, str(target.registration.place))
+        endpoint = configured(target.settings, target.environment)
         key = _key(endpoint)
         endpoints.setdefault(key, endpoint)
         groups.setdefault(key, []).append(target)

@@ -10,7 +10,7 @@ from support.endpoints_small import serving
 from cpersona_cli.embedding.capabilities import Stated, capabilities
 from cpersona_cli.embedding.model import Endpoint, Mode
 
-GOOD = {"fingerprint": "a166f63f525a5e17", "identity": {"model": "m", "window": 256}, "incomplete": []}
+GOOD = {"fingerprint": "a166f63f525a5e17", "identity": {"model": "m"}, "incomplete": []}
 UNABLE = {"fingerprint": None, "identity": {"model": "m"}, "incomplete": ["weights"]}
 
 
@@ -56,9 +56,9 @@ def test_a_fingerprint_is_what_the_server_would_take(document: Any, fingerprint:
         assert bool(stated.why) == (not fingerprint)
 
 
-def test_model_and_window_are_told_too() -> None:
+def test_the_model_is_told_too() -> None:
     with serving(gets={"/capabilities": GOOD}) as server:
-        assert ours(server.url()) == Stated(fingerprint="a166f63f525a5e17", model="m", window=256)
+        assert ours(server.url()) == Stated(fingerprint="a166f63f525a5e17", model="m")
         assert not ours(server.url("/v1/embeddings"), Mode.API).fingerprint
 
 

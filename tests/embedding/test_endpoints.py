@@ -10,7 +10,7 @@ from cpersona_cli.install.settings.effective import effective
 
 def made(**variables: str) -> Endpoint:
     environment = block(variables)
-    return configured(effective(environment, "2.6.14"), environment, "a file")
+    return configured(effective(environment, "2.6.14"), environment)
 
 
 URL, API = "http://127.0.0.1:8401/embed", "http://127.0.0.1:11434/v1/embeddings"

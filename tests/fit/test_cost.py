@@ -71,5 +71,5 @@ def test_damaged_vectors_are_estimated_where_not_all_were_looked_at() -> None:
     ],
 )
 def test_what_the_server_will_say(live: dict[str, object] | None, state: State, words: str) -> None:
-    endpoint = None if live is None else Live(label="", address="", mode="http", **live)  # type: ignore[arg-type]
+    endpoint = None if live is None else Live(address="", mode="http", **live)  # type: ignore[arg-type]
     assert advisory(endpoint, state).startswith(words)

@@ -42,5 +42,5 @@ NOMIC = {"model": "nomic-embed-text"}
     ],
 )
 def test_what_a_label_says(label: str, live: dict[str, Any], verdict: Standing) -> None:
-    endpoint = Live(label="", address="", mode="http", call=Kind.OK, dim=64, **live)
+    endpoint = Live(address="", mode="http", call=Kind.OK, dim=64, **live)
     assert standing(label, endpoint) is verdict

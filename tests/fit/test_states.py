@@ -16,7 +16,7 @@ from cpersona_cli.fit.model import Basis, Break, Compared, Likeness, Live, Locat
 from cpersona_cli.fit.states import Evidence, Verdict, judge
 from cpersona_cli.store.model import Census, Contents, Defect, Flaw, Form, Group, Kind
 
-LIVE = Live(label="here", address="http://127.0.0.1:1/embed", mode="http", call=CallKind.OK, dim=64)
+LIVE = Live(address="http://127.0.0.1:1/embed", mode="http", call=CallKind.OK, dim=64)
 ONE, TWO = "1:" + "1" * 32, "1:" + "2" * 32
 
 
@@ -72,7 +72,7 @@ def test_the_lines_of_the_endpoint_decide() -> None:
 
 
 def test_labels_that_say_otherwise_are_mentioned() -> None:
-    live = Live(label="", address="", mode="http", call=CallKind.OK, dim=64, fingerprint=ONE)
+    live = Live(address="", mode="http", call=CallKind.OK, dim=64, fingerprint=ONE)
 
     def detail(label: str, *cosines: float) -> str:
         rows = tuple(row(cosine, number, label=label) for number, cosine in enumerate(cosines))
@@ -146,7 +146,7 @@ def test_a_change_between_same_and_near_is_drift() -> None:
     ],
 )
 def test_widths(groups: tuple[Group, ...], live: int | None, state: State, words: str) -> None:
-    endpoint = Live(label="", address="", mode="http", call=CallKind.REFUSED, sentence="nothing listens", dim=live)
+    endpoint = Live(address="", mode="http", call=CallKind.REFUSED, sentence="nothing listens", dim=live)
     verdict = judge(Evidence(census=census(*groups), live=endpoint))
     assert verdict.state is state
     assert words in verdict.detail
@@ -177,7 +177,7 @@ def test_blobs_in_another_reading_are_unreadable(defect: Defect) -> None:
 
 
 def test_labels_are_shown_harmlessly() -> None:
-    live = Live(label="", address="", mode="api", call=CallKind.OK, dim=64, asked="nomic-embed-text")
+    live = Live(address="", mode="api", call=CallKind.OK, dim=64, asked="nomic-embed-text")
     verdict = judge(Evidence(census=census(group(label="evil\x1b[2J")), live=live))
     assert (verdict.state, verdict.basis) == (State.SWAPPED, Basis.LABEL)
     assert "\x1b" not in verdict.detail
@@ -185,7 +185,7 @@ def test_labels_are_shown_harmlessly() -> None:
 
 
 def test_a_break_told_by_label_names_the_label() -> None:
-    live = Live(label="", address="", mode="http", call=CallKind.OK, dim=64, fingerprint=ONE)
+    live = Live(address="", mode="http", call=CallKind.OK, dim=64, fingerprint=ONE)
     before, after = row(None, 3, label=TWO), row(None, 4, label=ONE)
     groups = (group(50, label=TWO), group(50, label=ONE))
     verdict = judge(

@@ -121,7 +121,7 @@ def compared(identifier: int, likeness: Likeness, kind: Kind = Kind.MEMORY) -> C
 
 
 def fit(*ones: Compared, breaks: tuple[Break, ...] = ()) -> Fit:
-    live = Live(label="", address="", mode="http", call=CallKind.OK)
+    live = Live(address="", mode="http", call=CallKind.OK)
     census = Census(path=Path("memory.db"), schema=21)
     return Fit(state=State.MIXED, census=census, live=live, compared=ones, breaks=breaks)
 

@@ -46,7 +46,6 @@ FINE = Played(
 BAD = Played(
     acts=(Act(title="All is well", steps=(CHANGE, WELL, WRONG), seconds=2.0),),
     home=f"{HOME}/tmp/cpersona-demo-1",
-    left_out=("An import makes every memory look old",),
 )
 
 
@@ -91,7 +90,6 @@ def test_the_verdict_passes_only_if_every_step_ended_as_expected(played: Played,
 def test_the_document_holds_every_step() -> None:
     found = document(document_of.render(report(BAD, kept=True, home=HOME), Style()))
     assert found["kept"] == BAD.home
-    assert found["left_out"] == ["An import makes every memory look old"]
     (act,) = found["acts"]
     assert (act["title"], act["seconds"]) == ("All is well", 2.0)
     assert act["steps"][0] == {

@@ -55,7 +55,7 @@ def live(dim: int | None = 768, **fields: object) -> Live:
     """An endpoint that answered, or with no ``dim`` one that did not."""
     call, sentence = (CallKind.OK, "") if dim else (CallKind.REFUSED, "nothing listens at this address")
     made = Live(
-        label="Claude Code (user)", address=URL, mode="http", call=call, sentence=sentence, dim=dim,
+        address=URL, mode="http", call=call, sentence=sentence, dim=dim,
         recorded=dim is not None, calls=3,
     )  # fmt: skip
     return replace(made, **fields)
