@@ -7,9 +7,12 @@ Names are looked up in threads, and a name service that is silent holds a thread
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -37,10 +40,47 @@ def _do(future: Future[T], work: Callable[[], T]) -> None:
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """What ``main`` returns, as from ``asyncio.run``."""
+    """What ``main`` returns, as from ``asyncio.run``.
+
+    What a signal handler raises meanwhile ends ``main`` by cancelling it, and is raised when it has ended. Raised in
+    whatever callback it happened to meet, it could come out as another error, or as a line in the loop's log.
+    """
+    raised: list[BaseException] = []
 
     async def inside() -> T:
         asyncio.get_running_loop().set_default_executor(_Unawaited())
-        return await main
+        with _cancelling(raised):
+            return await main
 
-    return asyncio.run(inside())
+    try:
+        return asyncio.run(inside())
+    finally:
+        if raised:
+            raise raised[0] from None
+
+
+@contextmanager
+def _cancelling(raised: list[BaseException]) -> Iterator[None]:
+    """Let the handlers of SIGINT and SIGTERM cancel the running task where they would raise, for the block."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    before: dict[int, Any] = {}
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        try:
+            before[number](number, frame)
+        except BaseException as error:  # noqa: BLE001 - raised by ``run``
+            raised.append(error)
+            assert task is not None  # noqa: S101 - for the type checker; a coroutine runs
+            loop.call_soon_threadsafe(task.cancel)
+
+    try:
+        with suppress(ValueError):  # not the main thread: no signal is heard here
+            for heard in (signal.SIGINT, signal.SIGTERM):
+                if callable(handler := signal.getsignal(heard)):
+                    before[heard] = handler
+                    signal.signal(heard, hear)
+        yield
+    finally:
+        with suppress(ValueError):
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 import threading
 from concurrent.futures import Future
@@ -66,3 +67,54 @@ def test_work_that_was_given_up_before_it_began() -> None:
     future.cancel()
     _do(future, lambda: pytest.fail("not to be done"))
     assert future.cancelled()
+
+
+class StoppedError(KeyboardInterrupt):
+    """What a handler of this tool raises."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("patience", [0, 1])
+def test_what_a_signal_handler_raises_comes_out_as_it_is(number: int, patience: int) -> None:
+    """Raised in a callback it would be the loop's to tell; here it ends the work in an orderly way first."""
+    heard, ended = [], []
+
+    def handler(number: int, _frame: object) -> None:
+        heard.append(number)
+        if len(heard) > patience:
+            raise StoppedError
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(patience + 1):
+            loop.call_soon(signal.raise_signal, number)  # within a callback, as most of a loop's time is spent
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                ended.append("cancelled")
+                raise
+        await asyncio.sleep(60)
+
+    before = signal.signal(number, handler)
+    try:
+        with pytest.raises(StoppedError) as raised:
+            run(work())
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
+    assert raised.value.__cause__ is None
+    assert heard == [number] * (patience + 1)
+    assert ended == ["cancelled"]
+
+
+def test_a_loop_in_another_thread_hears_no_signal() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    found: list[object] = []
+
+    async def work() -> None:
+        found.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=lambda: run(work()))
+    thread.start()
+    thread.join()
+    assert found == [before]
