@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -212,6 +213,41 @@ def test_an_interruption_while_the_words_are_parsed_is_a_document_too(
     monkeypatch.setattr(options, "settle", settle)
     assert app.main(["doctor", "--json"]) == 130
     assert document(capsys.readouterr().out)["exit_code"] == 130
+
+
+URL_MISSING = ["--only", "names.url-missing"]
+FOR_AGENTS: tuple[tuple[int, dict[str, str], list[str], str], ...] = (
+    (0, {}, ["doctor", "--env", *URL_MISSING], "summary: 1 check, 0 faults"),
+    (1, {"CPERSONA_EMBEDDING_MODE": "http"}, ["doctor", "--env", *URL_MISSING], "## FAULT names.url-missing"),
+    (2, {}, ["reembed", "--only", "that"], "error: "),
+    (3, {}, ["doctor", *URL_MISSING], "unknown: no registration of CPersona was found"),
+)
+
+
+@pytest.mark.parametrize(("code", "env", "words", "said"), FOR_AGENTS, ids=str)
+def test_the_format_for_agents_says_its_exit_code(code: int, env: dict[str, str], words: list[str], said: str) -> None:
+    answer = subprocess.run(
+        [SCRIPT, *words, "--format", "agent"], env={**os.environ, **env}, capture_output=True, text=True, check=False
+    )
+    assert (answer.returncode, answer.stderr) == (code, "")
+    lines = answer.stdout.splitlines()
+    assert lines[0].endswith("/agent/1")
+    assert lines[2] == f"exit: {code}"
+    assert any(line.startswith(said) for line in lines)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_the_format_for_agents_tells_an_interruption(number: int, code: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/embed"
+        with subprocess.Popen([SCRIPT, "probe", "--url", url, "-f", "agent"], stdout=subprocess.PIPE, text=True) as run:
+            connection, _ = silent.accept()  # it has begun, and nobody answers
+            run.send_signal(number)
+            out, _ = run.communicate(timeout=60)
+            connection.close()
+    assert run.returncode == code
+    assert out.splitlines()[1:3] == ["verdict: unknown", f"exit: {code}"]
+    assert "nothing was changed" in out
 
 
 SLOW_READER = """

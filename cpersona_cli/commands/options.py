@@ -53,7 +53,9 @@ Db = Annotated[Path | None, typer.Option("--db", parser=file, metavar="PATH", he
 Config = Annotated[Path | None, typer.Option("--config", parser=file, metavar="FILE", help="Settings of this tool.")]
 Format = Annotated[
     str | None,
-    typer.Option("--format", "-f", metavar="text|json|sarif|junit|github|markdown|html", help="Form of the result."),
+    typer.Option(
+        "--format", "-f", metavar="text|json|agent|sarif|junit|github|markdown|html", help="Form of the result."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
 Files = Annotated[

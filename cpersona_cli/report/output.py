@@ -37,7 +37,7 @@ def _later(name: str) -> Renderer:
 FORMATS: Mapping[str, Renderer] = {
     "text": text.render,
     "json": json.render,
-    **{name: _later(name) for name in ("sarif", "junit", "github", "markdown", "html")},
+    **{name: _later(name) for name in ("agent", "sarif", "junit", "github", "markdown", "html")},
 }
 
 #: What a file's name says about its format when ``--output`` names none.
@@ -154,7 +154,7 @@ def emit(report: Report, output: Output, *, env: Mapping[str, str] | None = None
             say(f"cpersona-cli: {failure}")
     stream = sys.stderr if report.error and output.format == "text" else sys.stdout
     rendered = FORMATS[output.format](report, style(output, stream, environment))
-    if output.format == "text":
+    if output.format in {"text", "agent"}:
         rendered = spelled(rendered, getattr(stream, "encoding", None))
     problem = _write(stream, rendered)
     if output.format == "github":

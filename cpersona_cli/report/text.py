@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from cpersona_cli.install.model import Place
 from cpersona_cli.report.layout import Style, columns, flow, pad, wrap
 from cpersona_cli.report.model import Report, Section, Verdict
-from cpersona_cli.report.wording import counted
+from cpersona_cli.report.wording import by_repair, counted
 from cpersona_cli.text import plural, redact, safe, tilde
 from cpersona_cli.traps.model import Finding, Group, Severity
 from cpersona_cli.traps.run import Check, State
@@ -53,7 +53,7 @@ class _Text:
 
     def _blocks(self) -> Iterator[Iterable[str]]:
         report = self.report
-        for finding, *others in _by_repair(report.worst_first):
+        for finding, *others in by_repair(report.worst_first):
             yield self._finding(finding, others)
         yield self._unsettled()
         yield self._waived()
@@ -276,15 +276,6 @@ class _Text:
             found.update(str(place.file) for place in places if place is not None and place.file is not None)
             found.add(finding.subject)
         return iter(sorted((self._clean(path) for path in found if " " in path), key=len, reverse=True))
-
-
-def _by_repair(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Findings that one and the same change to one place mends stand together, the worst of them first."""
-    groups: dict[object, list[Finding]] = {}
-    for number, finding in enumerate(findings):
-        edit = finding.repair.edit, finding.repair.prose, finding.repair.place
-        groups.setdefault((finding.subject, *edit) if finding.repair.place else number, []).append(finding)
-    return list(groups.values())
 
 
 def _tally(group: Group, checks: Sequence[Check]) -> str:

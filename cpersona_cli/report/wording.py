@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import PurePath
 
@@ -101,6 +101,15 @@ def lines_to_copy(finding: Finding) -> list[str]:
     """The lines of the edit and of the commands of a repair; not cleaned yet."""
     texts = (finding.repair.edit, *finding.repair.commands)
     return [line for text in texts for line in text.splitlines()]
+
+
+def by_repair(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings that one and the same change to one place mends stand together, the worst of them first."""
+    groups: dict[object, list[Finding]] = {}
+    for number, finding in enumerate(findings):
+        edit = finding.repair.edit, finding.repair.prose, finding.repair.place
+        groups.setdefault((finding.subject, *edit) if finding.repair.place else number, []).append(finding)
+    return list(groups.values())
 
 
 def waived(report: Report) -> list[str]:

@@ -21,6 +21,7 @@ from support.traps import reading
 
 from cpersona_cli.commands import asking, previewing
 from cpersona_cli.commands.errors import UsageError
+from cpersona_cli.report.output import FORMATS
 from cpersona_cli.start.process import ClosedError
 from cpersona_cli.store.reading import State
 from cpersona_cli.traps.gather import Selection
@@ -256,7 +257,7 @@ def leaking(small_url: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("form", ["text", "json", "markdown", "html", "sarif", "junit", "github"])
+@pytest.mark.parametrize("form", FORMATS)
 def test_a_leak_is_masked_and_a_finding_in_itself(preview: Preview, form: str) -> None:
     with serving() as small:
         found = preview("--format", form, env=leaking(small.url("/v1/embeddings")))

@@ -24,6 +24,7 @@ from cpersona_cli.commands.chosen import Chosen
 from cpersona_cli.commands.fitting import examine
 from cpersona_cli.fit.model import State
 from cpersona_cli.install.machine import Machine
+from cpersona_cli.report.output import FORMATS
 from cpersona_cli.store.model import Kind
 from cpersona_cli.traps.gather import Selection
 
@@ -558,7 +559,7 @@ def test_every_format_carries_the_same_exit_code(
     dimension: Dimension, register: Register, home: Path, server: SmallEndpoint
 ) -> None:
     register(server.url(), store_of(home, rows(20, wide(32))))
-    for form in ("text", "json", "sarif", "junit", "github", "markdown", "html"):
+    for form in FORMATS:
         run = dimension("--format", form)
         assert (run.code, run.err) == (1, ""), form
         assert "dimension-mismatch" in run.out, form

@@ -161,7 +161,7 @@ def test_a_usage_error_in_text_leaves_stdout_empty(doctor: Doctor) -> None:
     assert answer.err.endswith("Next: cpersona-cli doctor --help\n")
     answer = doctor("--format", "csv")
     assert (answer.code, answer.out) == (2, "")
-    assert "--format takes one of text, json, sarif, junit, github, markdown, html, not 'csv'" in answer.err
+    assert "--format takes one of text, json, agent, sarif, junit, github, markdown, html, not 'csv'" in answer.err
     assert "contradict" in doctor("--json", "--format", "text").json["error"]
 
 

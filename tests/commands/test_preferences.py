@@ -96,7 +96,7 @@ def test_the_file_named_by_the_environment(config: Path, tmp_path: Path) -> None
         ("fail_on = 'hint'", "config.toml:1: unknown key 'fail_on'; did you mean fail-on?"),
         (
             "\nformat = 'xml'",
-            "config.toml:2: format takes one of text, json, sarif, junit, github, markdown, html, not 'xml'",
+            "config.toml:2: format takes one of text, json, agent, sarif, junit, github, markdown, html, not 'xml'",
         ),
         ("format = 'jsn'", "did you mean json?"),
         ("format = 1", "config.toml:1: format takes a text, not 1"),
@@ -124,7 +124,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("env", "said"),
     [
-        ({"CPERSONA_CLI_FORMAT": "xml"}, "CPERSONA_CLI_FORMAT takes one of text, json, sarif"),
+        ({"CPERSONA_CLI_FORMAT": "xml"}, "CPERSONA_CLI_FORMAT takes one of text, json, agent, sarif"),
         ({"CPERSONA_CLI_TIMEOUT": "soon"}, "CPERSONA_CLI_TIMEOUT takes a number of seconds"),
         ({"CPERSONA_CLI_OFFLINE": "maybe"}, "CPERSONA_CLI_OFFLINE takes true or false, not 'maybe'"),
         ({"CPERSONA_CLI_CONFIG": "/nowhere/c.toml"}, "/nowhere/c.toml: there is no such file"),

@@ -21,7 +21,7 @@ from cpersona_cli.report.output import FORMATS, Output, emit
 from cpersona_cli.traps.model import Finding, Severity
 
 GOLDEN = Path(__file__).parent / "golden"
-SUFFIXES = {"junit": "xml", "github": "github", "markdown": "md", "sarif": "sarif"}
+SUFFIXES = {"agent": "agent", "junit": "xml", "github": "github", "markdown": "md", "sarif": "sarif"}
 ROOT = Style(root="/home/aya/クラウド")
 
 

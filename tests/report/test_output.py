@@ -20,12 +20,12 @@ from cpersona_cli.report.output import FORMATS, Output, OutputError, check_forma
 
 
 def test_the_formats() -> None:
-    assert list(FORMATS) == ["text", "json", "sarif", "junit", "github", "markdown", "html"]
+    assert list(FORMATS) == ["text", "json", "agent", "sarif", "junit", "github", "markdown", "html"]
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("jsn", "did you mean json?"), ("csv", "formats: text, json, sarif, junit, github, markdown, html")],
+    [("jsn", "did you mean json?"), ("csv", "formats: text, json, agent, sarif, junit, github, markdown, html")],
 )
 def test_an_unknown_format_is_answered_with_those_there_are(name: str, said: str) -> None:
     with pytest.raises(OutputError, match="unknown format") as raised:
