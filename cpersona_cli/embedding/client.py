@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -33,6 +33,9 @@ from cpersona_cli.text import bare_url
 
 #: Bytes of a reply body, after decompression, past which reading stops: the server refuses more.
 BODY_CAP = MAX_BODY
+
+#: Awaited between the beginning of a reply's body and the rest of it.
+Arrived = Callable[[], Awaitable[None]]
 
 # The HTTP library's steps, by the last part of their names, and what is waited for once one has begun.
 _STEPS: Mapping[str, Phase] = {
@@ -99,13 +102,16 @@ class Client:
             await self._http.aclose()
             self._http = None
 
-    async def embed(self, texts: Sequence[str]) -> Outcome:
-        """Embed ``texts`` in one request. Never raises but for cancellation; the outcome says everything."""
+    async def embed(self, texts: Sequence[str], *, arrived: Arrived | None = None) -> Outcome:
+        """Embed ``texts`` in one request. Never raises but for cancellation; the outcome says everything.
+
+        ``arrived`` is awaited once the body of a reply begins to come, before the rest of it is taken in.
+        """
         started = time.monotonic()
-        outcome = await self._embed(list(texts))
+        outcome = await self._embed(list(texts), arrived)
         return replace(outcome, elapsed=time.monotonic() - started, via_proxy=self._proxy)
 
-    async def _embed(self, texts: list[str]) -> Outcome:
+    async def _embed(self, texts: list[str], arrived: Arrived | None) -> Outcome:
         if self._objection is not None:
             return self._unsendable(self._objection)
         if not texts:
@@ -123,7 +129,7 @@ class Client:
         progress = _Progress()
         try:
             async with asyncio.timeout(self.deadline) as limit:
-                reply = await self._exchange(content, progress)
+                reply = await self._exchange(content, progress, arrived)
         except Exception as error:  # noqa: BLE001 - the partition is total
             return self._failed(DeadlineError() if limit.expired() else error, progress)
         try:
@@ -145,7 +151,7 @@ class Client:
             headers["Authorization"] = f"Bearer {self.endpoint.key}"
         return headers
 
-    async def _exchange(self, content: bytes, progress: _Progress) -> Reply:
+    async def _exchange(self, content: bytes, progress: _Progress, arrived: Arrived | None) -> Reply:
         assert self._http is not None  # noqa: S101 - for the type checker; __aenter__ made it
         request = self._http.build_request(
             "POST",
@@ -163,7 +169,7 @@ class Client:
             progress.phase = Phase.BODY
             # of an error reply only the sentence is wanted
             cap = self.cap if response.is_success else min(self.cap, ERROR_BYTES)
-            overflow = await _read(response, progress.body, cap)
+            overflow = await _read(response, progress.body, cap, arrived)
         finally:
             await response.aclose()
         return Reply(
@@ -274,10 +280,13 @@ class Client:
         return tuple((name, quotable(value, secrets)) for name, value in evidence if value)
 
 
-async def _read(response: httpx.Response, body: bytearray, cap: int) -> bool:
+async def _read(response: httpx.Response, body: bytearray, cap: int, arrived: Arrived | None) -> bool:
     """Fill ``body`` with at most ``cap`` decompressed bytes; whether there were more."""
     layers = decoder(response.headers.get("content-encoding", ""))
     async for received in response.aiter_raw():
+        if arrived is not None:
+            await arrived()
+            arrived = None
         for piece in layers.decode(received):
             body += piece
             if len(body) > cap:

@@ -1,8 +1,11 @@
 """One run of the pipeline, from the first row to the last answer.
 
 One coroutine decides everything, so that nothing happens at the same time but requests: it reads rows ahead, starts
-requests, and settles each answer completely (written, repeated, split or given up) before it looks at the next. What
-is lost when the process dies is what was in a request.
+requests, and settles each answer completely (written, repeated, split or given up) before it looks at the next.
+
+Many requests may be under way, but few answers are taken in before they are settled, and nothing more is asked for
+while an answer waits: where the endpoint is quicker than this process, answers would pile up. So what is lost when the
+process dies is what was in a request, and hardly an answer or two.
 """
 
 from __future__ import annotations
@@ -32,6 +35,9 @@ from cpersona_cli.store.model import Row
 CHANGED, TOO_MANY = "changed_mid_run", "too_many_errors"
 #: Batches after which the model is proven again.
 _PROOF = 16
+#: Answers that are taken in and not settled; requests that follow one answer, so that many do not leave, and come back,
+#: at once; and looks at the network before they do, because it takes some until an answer that is there is seen.
+_PLACES, _FOLLOW, _LOOKS = 2, 2, 8
 #: Seconds that running requests may take once the run is to end.
 _GRACE = 5.0
 #: Times a batch is throttled until it is sent in halves.
@@ -64,6 +70,9 @@ class Run:
         self.waiting = Waiting(self.intake, self.limits)
         self.running: dict[asyncio.Task[Outcome], Batch | None] = {}
         self.dropped: list[asyncio.Task[Outcome]] = []
+        self.places = asyncio.Semaphore(_PLACES)
+        self.may_follow = _FOLLOW
+        self.come: dict[asyncio.Task[Outcome], bool] = {}  # whose answer has begun to come, and whether it has a place
         self.stopping = asyncio.ensure_future(stop.wait())
         # the canary: wanted, and alone allowed while the endpoint is away; what it was asked for, and when
         self.due = self.away = True
@@ -89,10 +98,19 @@ class Run:
             for task in answered:
                 if task in self.running:  # not after another model was found to answer
                     self.settle(self.running.pop(task), task.result())
+                    if self.come.pop(task, False):
+                        self.places.release()
+                    await self.look()
             if self.over and not answered:
                 break  # out of time
         self.ledger.flush()
         self.show(force=True)
+
+    async def look(self) -> None:
+        """Let answers that are there be seen, before more is asked for."""
+        self.may_follow = _FOLLOW
+        for _ in range(_LOOKS):
+            await asyncio.sleep(0)
 
     async def close(self) -> None:
         """End what still runs."""
@@ -137,15 +155,28 @@ class Run:
         if self.asked is None and (self.due or self.away or self.waiting.doubted or self.to_prove()):
             self.asked, self.waiting.doubted, self.asked_rows = self.waiting.doubted, [], len(self.ledger.unproven)
             self.asked_at = self.clock.now()
-            self.running[asyncio.ensure_future(self.client.embed([CANARY]))] = None
+            self.ask([CANARY], None)
         while (
             not self.away
             and len(self.running) < self.senders.count
+            and not self.come
+            and self.may_follow > 0
             and (batch := self.waiting.next(alone=not self.running)) is not None
         ):
             batch.sent = self.clock.now()
-            request = self.client.embed([one.text for one in batch.items])
-            self.running[asyncio.ensure_future(request)] = batch
+            self.may_follow -= 1
+            self.ask([one.text for one in batch.items], batch)
+
+    def ask(self, texts: list[str], batch: Batch | None) -> None:
+        """Send a request. Its answer is taken in when there is a place for it, which it keeps until it is settled."""
+
+        async def arrived() -> None:
+            self.come[task] = False
+            await self.places.acquire()
+            self.come[task] = True
+
+        task = asyncio.ensure_future(self.client.embed(texts, arrived=arrived))
+        self.running[task] = batch
 
     def to_prove(self) -> bool:
         """All is done, and the last rows were not proven yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,10 +14,13 @@ from hypothesis import strategies as st
 from support.endpoints_small import Answer, Request, serving
 from support.fetching import FakeClock, ListSink, fetched, many, right, rows, target
 
+from cpersona_cli.embedding.client import Client
 from cpersona_cli.embedding.loop import run
+from cpersona_cli.embedding.measured import Clock
 from cpersona_cli.embedding.model import Endpoint
 from cpersona_cli.rebuild.model import Progress
 from cpersona_cli.rebuild.pipeline import Options, fetch
+from cpersona_cli.rebuild.run import Run
 from cpersona_cli.rebuild.sameness import CANARY
 from cpersona_cli.store.job import digest
 from cpersona_cli.store.model import Kind, Row, StoreError
@@ -382,3 +386,40 @@ def test_counts_add_up_and_nobody_gets_anothers_vector(
     assert right(sink, [row for row, fate in zip(some, fates, strict=True)
                         if fate not in by_reason and row.id not in unlucky])  # fmt: skip
     assert all(refused.digest == digest(some[refused.id - 1].text) for refused in sink.refused.values())
+
+
+def test_answers_are_kept_before_more_is_asked_for() -> None:
+    """An endpoint that does many things at a time and is quicker than the disk: what a kill would lose stays small."""
+    answered: list[str] = []
+    batch = 8
+    waiting: list[int] = []
+    lock = threading.Lock()
+
+    def after(request: Request, vectors: list[list[float]]) -> list[Any]:
+        time.sleep(0.03)  # the work, done for as many at a time as ask
+        with lock:
+            answered.extend(text for text in request.texts if text != CANARY)
+        return vectors
+
+    async def main() -> Run:
+        where = Endpoint(mode="http", url=server.url())
+        options = Options(target=target(), batch=batch)
+        async with Client(where) as client:
+            run = Run(some, sink, client, options, tell=None, stop=asyncio.Event(), clock=Clock())
+            run.senders.count = 12
+            try:
+                await run.go()
+            finally:
+                await run.close()
+            return run
+
+    def before() -> None:
+        time.sleep(0.015)
+        with lock:
+            waiting.append(len(answered) - len(sink.staged))
+
+    some, sink = many(400), ListSink(before=before)
+    with serving(after=after) as server:
+        assert run(main()).ledger.done == 400
+    usual = sorted(waiting)[len(waiting) * 9 // 10]  # a machine that stands still for a moment is no fault
+    assert usual <= 3 * batch, f"{usual} texts were answered and not kept"
