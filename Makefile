@@ -20,10 +20,12 @@ environments: $(VENV)/.test $(OLD_VENV)/.done $(OLDEST_VENV)/.done $(EMBED_VENV)
 
 test: environments lint
 	$(BIN)/python -m coverage erase
+# Many tests start the tool: it is compiled once, also where PYTHONDONTWRITEBYTECODE is set.
+	$(BIN)/python -m compileall -q cpersona_cli tests/support examples
 	CPERSONA_CLI_TEST_OLD_SERVER=$(CURDIR)/$(OLD_VENV)/bin/python \
 	CPERSONA_CLI_TEST_OLDEST_SERVER=$(CURDIR)/$(OLDEST_VENV)/bin/python \
 	CPERSONA_CLI_TEST_EMBED=$(CURDIR)/$(EMBED_VENV)/bin/python \
-	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=
+	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=
 	$(BIN)/python -m coverage report
 
 lint: $(VENV)/.test

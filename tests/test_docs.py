@@ -33,8 +33,6 @@ from cpersona_cli.traps.run import State
 from cpersona_cli.words import COMMANDS
 from examples.endpoint import endpoint
 
-pytestmark = pytest.mark.xdist_group("docs")  # a home is made by the real server once
-
 README = docs.ROOT / "README.md"
 PAGES = (README, docs.ROOT / "CONTRIBUTING.md", docs.ROOT / "CHANGELOG.md", *sorted((docs.ROOT / "docs").glob("*.md")))
 TEXTS = {page.relative_to(docs.ROOT).as_posix(): page.read_text("utf-8") for page in PAGES}

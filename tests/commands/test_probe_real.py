@@ -13,13 +13,11 @@ from typing import Any
 import pytest
 from support.documents import document
 from support.own_client import ours, own
-from support.real_endpoints import E5_MODEL, GROUP, Running, cembedding
+from support.real_endpoints import E5_MODEL, Running, cembedding
 from support.replies import closed_port
 from support.stores import SENTENCES, Server
 
 from cpersona_cli.embedding.model import Endpoint, Mode
-
-pytestmark = GROUP
 
 TOKEN = "the-token-of-this-house"
 

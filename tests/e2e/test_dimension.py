@@ -22,7 +22,7 @@ from support.stores import Server, copy_store, fill, run_sql, snapshot
 
 from cpersona_cli.report.layout import columns
 
-pytestmark = [pytest.mark.server, pytest.mark.xdist_group("dimension")]
+pytestmark = pytest.mark.server
 
 SCRIPT = Path(sys.executable).with_name("cpersona-cli")
 WIDTH = 64

@@ -21,7 +21,7 @@ from support.installs import build_wheel, environment, server_wheel
 import cpersona_cli
 from cpersona_cli.words import COMMANDS
 
-pytestmark = [pytest.mark.server, pytest.mark.xdist_group("installs")]
+pytestmark = pytest.mark.server
 
 
 class Installs(NamedTuple):

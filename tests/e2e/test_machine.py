@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from support.stores import snapshot, write_store
 
-pytestmark = [pytest.mark.server, pytest.mark.xdist_group("machine")]
+pytestmark = pytest.mark.server
 
 ENDPOINT = "http://127.0.0.1:8401/embed"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from support.endpoints_small import Answer, Request, SmallEndpoint, embed, serving
-from support.real_endpoints import GROUP, Running
+from support.real_endpoints import Running
 from support.rebuilds import Oracle, fill, sent, texts, vectors
 from support.stores import SENTENCES, Server
 from support.warm import Warm
@@ -181,7 +181,6 @@ def _python(version: str) -> str | None:
     return named
 
 
-@GROUP
 @pytest.mark.server
 @pytest.mark.parametrize("version", ["2.6.14", "2.5.12", "2.4.41"])
 def test_from_one_real_model_to_another_and_back(

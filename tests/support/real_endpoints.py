@@ -31,8 +31,6 @@ from typing import IO, Any
 import pytest
 
 VARIABLE = "CPERSONA_CLI_TEST_EMBED"
-#: All tests that share these servers run in one worker, so that each server is started once.
-GROUP = pytest.mark.xdist_group("embedding-servers")
 #: Seconds until a server that has not said it is ready counts as broken.
 PATIENCE = 90.0
 

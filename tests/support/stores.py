@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from support import forked
+
 SENTENCES = (
     "The release checklist is kept in docs/release.md and is read aloud first.",
     "Mira wants review comments as questions, never as orders.",
@@ -30,10 +32,17 @@ SENTENCES = (
 
 
 class Server:
-    """The real server as a child process, spoken to in JSON-RPC over its standard streams."""
+    """The real server as a process of its own, spoken to in JSON-RPC over its standard streams.
 
-    def __init__(self, database: Path, env: Mapping[str, str] | None = None, python: str = sys.executable) -> None:
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("CPERSONA_", "EMBEDDING_"))}
+    With ``fresh``, also its command line and its environment are seen from outside as they are (``support.forked``).
+    """
+
+    process: subprocess.Popen[bytes] | forked.Forked
+
+    def __init__(
+        self, database: Path, env: Mapping[str, str] | None = None, python: str = sys.executable, *, fresh: bool = False
+    ) -> None:
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("CPERSONA_", "EMBEDDING_", "COV"))}
         clean |= {
             "CPERSONA_DB_PATH": str(database),
             "CPERSONA_EMBEDDING_MODE": "none",
@@ -41,14 +50,17 @@ class Server:
             **(env or {}),
         }
         self._log = (database.parent.parent / f"{database.parent.name}.server.log").open("ab")
-        self.process = subprocess.Popen(
-            [python, "-m", "cpersona"],
-            env=clean,
-            cwd=database.parent,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-        )
+        if fresh or not forked.possible(clean):
+            self.process = subprocess.Popen(
+                [python, "-m", "cpersona"],
+                env=clean,
+                cwd=database.parent,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+            )
+        else:
+            self.process = forked.start(python, "cpersona", env=clean, cwd=database.parent, log=self._log)
         self._id = 0
         self._ask(
             "initialize",
