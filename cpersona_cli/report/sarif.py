@@ -104,20 +104,32 @@ class _Sarif:
         yield from map(self.literal, lines_to_copy(finding))
 
     def _location(self, finding: Finding) -> Object:
-        location: dict[str, object] = {
-            "logicalLocations": [{"fullyQualifiedName": self.clean(finding.subject or "cpersona")}]
+        return {
+            "physicalLocation": {
+                "artifactLocation": {"uri": self._artifact(finding)},
+                "region": self._region(finding.place),
+            },
+            "logicalLocations": [{"fullyQualifiedName": self.clean(finding.subject or "cpersona")}],
         }
-        place = finding.place
-        if place is not None and place.file is not None:
-            location["physicalLocation"] = self._physical(place, place.file)
-        return location
 
-    def _physical(self, place: Place, file: PurePath) -> Object:
-        physical: dict[str, object] = {"artifactLocation": {"uri": self._uri(file)}}
-        if place.line:
-            column = {"startColumn": place.column} if place.column else {}
-            physical["region"] = {"startLine": place.line, **column}
-        return physical
+    def _artifact(self, finding: Finding) -> str:
+        """What the finding is in. Code scanning refuses a whole log for one result that names nothing.
+
+        The file that set the value, else the database, else in words (``this process's environment``).
+        """
+        place, subject = finding.place, PurePath(finding.subject)
+        if place is not None and place.file is not None:
+            return self._uri(place.file)
+        if subject.is_absolute():
+            return self._uri(subject)
+        words = place.words if place is not None else ""
+        return quote(self.clean(words or finding.subject or "cpersona"), safe="")
+
+    def _region(self, place: Place | None) -> Object:
+        """Line 1 where no line is known: code scanning asks for one."""
+        if place is None or not place.line:
+            return {"startLine": 1}
+        return {"startLine": place.line, **({"startColumn": place.column} if place.column else {})}
 
     def _uri(self, file: PurePath) -> str:
         """Relative to the checkout where the file lies in it, as code scanning wants it; else absolute."""
