@@ -92,7 +92,7 @@ _cpersona_cli() {
             return
             ;;
         "doctor:--format"|"doctor:-f")
-            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json sarif junit github markdown html' -- "$current")
+            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json agent sarif junit github markdown html' -- "$current")
             return
             ;;
         "doctor:--output"|"doctor:-o")
@@ -161,7 +161,7 @@ _cpersona_cli() {
             return
             ;;
         "probe:--format"|"probe:-f")
-            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json sarif junit github markdown html' -- "$current")
+            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json agent sarif junit github markdown html' -- "$current")
             return
             ;;
         "probe:--output"|"probe:-o")
@@ -218,7 +218,7 @@ _cpersona_cli() {
             return
             ;;
         "dimension:--format"|"dimension:-f")
-            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json sarif junit github markdown html' -- "$current")
+            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json agent sarif junit github markdown html' -- "$current")
             return
             ;;
         "dimension:--output"|"dimension:-o")
@@ -295,7 +295,7 @@ _cpersona_cli() {
             return
             ;;
         "reembed:--format"|"reembed:-f")
-            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json sarif junit github markdown html' -- "$current")
+            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json agent sarif junit github markdown html' -- "$current")
             return
             ;;
         "reembed:--output"|"reembed:-o")
@@ -355,7 +355,7 @@ _cpersona_cli() {
             return
             ;;
         "advisory-preview:--format"|"advisory-preview:-f")
-            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json sarif junit github markdown html' -- "$current")
+            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json agent sarif junit github markdown html' -- "$current")
             return
             ;;
         "advisory-preview:--output"|"advisory-preview:-o")
@@ -449,7 +449,7 @@ _cpersona_cli() {
             return
             ;;
         "backfill:--format"|"backfill:-f")
-            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json sarif junit github markdown html' -- "$current")
+            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json agent sarif junit github markdown html' -- "$current")
             return
             ;;
         "backfill:--output"|"backfill:-o")
@@ -467,7 +467,7 @@ _cpersona_cli() {
             return
             ;;
         "demo:--format"|"demo:-f")
-            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json sarif junit github markdown html' -- "$current")
+            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json agent sarif junit github markdown html' -- "$current")
             return
             ;;
         "demo:--output"|"demo:-o")
@@ -497,7 +497,7 @@ _cpersona_cli() {
             return
             ;;
         "traps list:--format"|"traps list:-f")
-            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json sarif junit github markdown html' -- "$current")
+            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json agent sarif junit github markdown html' -- "$current")
             return
             ;;
         "traps list:--output"|"traps list:-o")
@@ -515,7 +515,7 @@ _cpersona_cli() {
             return
             ;;
         "traps explain:--format"|"traps explain:-f")
-            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json sarif junit github markdown html' -- "$current")
+            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'text json agent sarif junit github markdown html' -- "$current")
             return
             ;;
         "traps explain:--output"|"traps explain:-o")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import docs
 from support.reports import ALL, CHECKS, FAILING, HOME, URL_MISSING
 
 from cpersona_cli.install.model import Place
@@ -41,6 +42,13 @@ def test_every_line_begins_with_a_word_of_the_list(name: str) -> None:
     lines = agent.render(ALL[name], Style()).splitlines()
     assert [line for line in lines if not LINE.fullmatch(line)] == []
     assert lines[1:3] == [f"verdict: {ALL[name].verdict}", f"exit: {int(ALL[name].exit_code)}"]
+
+
+def test_every_word_is_explained() -> None:
+    page = docs.ROOT.joinpath("docs", "json.md").read_text("utf-8")
+    section = page.partition("## For agents: ")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    assert [word for cell in cells for word in re.findall("`([^`]+)`", cell)] == KEYS.split("|")
 
 
 @given(st.text(alphabet=st.sampled_from("a: \n\r\x0b\x0c\x1c\x85\u2028\u2029#-")))

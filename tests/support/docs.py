@@ -143,13 +143,19 @@ def _runs() -> tuple[str, Mapping[str, str], Any]:
     """The path of a broken home; what is said there to people, by command line; of one trap to machines."""
     with broken_home() as home:
         document = run(home, "doctor", "--only", "names.url-missing", "--json").stdout
-        lines = ("doctor", "traps explain names.url-missing")
+        lines = ("doctor", "doctor --format agent", "traps explain names.url-missing")
         said = {f"cpersona-cli {line}": run(home, *line.split()).stdout for line in lines}
         return str(home), said, json.loads(document)
 
 
 def _first_run() -> str:
     return _console(("cpersona-cli doctor", _runs()[1]["cpersona-cli doctor"]))
+
+
+def _agent_run() -> str:
+    home, said, _ = _runs()
+    line = "cpersona-cli doctor --format agent"
+    return _console((line, said[line].replace(home, HOME).replace(f"{sys.prefix}/", f"{HOME}/.venv/")))
 
 
 def _readme_doctor() -> str:
@@ -300,6 +306,7 @@ PLAYED = "demo-run"
 #: Blocks inside documents that are written by hand.
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "backfill-run": lambda: _console(*_backfill()),
+    "agent-run": _agent_run,
     "clients": clients_page.clients,
     "clients-short": clients_page.short,
     "commands": commands_page.reference,
