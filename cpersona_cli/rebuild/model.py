@@ -40,10 +40,8 @@ class Counts:
 
 @record(kw_only=True)
 class Pilot:
-    """A few real requests, timed: texts and seconds of each size of batch, and what a text costs on average."""
+    """A few real requests, timed."""
 
-    texts: int
-    seconds: float
     texts_per_second: float
     tokens_per_second: float = 0.0
 

@@ -53,4 +53,4 @@ async def pilot(
     if not sent:
         return None
     seconds = max(seconds, 1e-6)
-    return Pilot(texts=sent, seconds=seconds, texts_per_second=sent / seconds, tokens_per_second=tokens / seconds)
+    return Pilot(texts_per_second=sent / seconds, tokens_per_second=tokens / seconds)

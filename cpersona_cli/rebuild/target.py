@@ -17,7 +17,7 @@ from cpersona_cli.embedding.measured import Clock, Measured, Plan, Window
 from cpersona_cli.embedding.model import Endpoint, Mode, Outcome
 from cpersona_cli.embedding.probe import measure
 from cpersona_cli.embedding.texts import nonce
-from cpersona_cli.record import field, record
+from cpersona_cli.record import record
 from cpersona_cli.store.job import Target
 from cpersona_cli.text import bare_url, safe
 
@@ -41,10 +41,9 @@ _WORTHLESS = frozenset({Kind.ZERO_VECTOR, Kind.CONSTANT_VECTOR})
 class Identified:
     """One endpoint as a target of a rebuild. ``target`` is None where it cannot be one; ``refusals`` say why.
 
-    ``kind`` is how the call that decides ended. ``norms`` are the least and greatest Euclidean length as received,
-    ``repeat`` the lowest cosine of one text's vectors in two replies, ``largest_batch`` the largest of the tried
-    batches that was answered, ``window`` how much of a long text counts. Sentences of ``refusals`` and ``warnings``
-    hold no secrets.
+    ``kind`` is how the call that decides ended. ``repeat`` is the lowest cosine of one text's vectors in two replies,
+    ``largest_batch`` the largest of the tried batches that was answered, ``window`` how much of a long text counts.
+    Sentences of ``refusals`` and ``warnings`` hold no secrets.
     """
 
     endpoint: Endpoint
@@ -52,13 +51,9 @@ class Identified:
     target: Target | None = None
     refusals: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    norms: tuple[float, float] | None = None
     repeat: float | None = None
     largest_batch: int | None = None
     window: Window | None = None
-    stated: Stated = field(default_factory=Stated)
-    calls: int = 0
-    seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -95,18 +90,11 @@ async def identify_target(
 ) -> Identified:
     """Measure ``endpoint`` twice. Never raises but for cancellation; ``word`` stands in every text that is sent."""
     clock, word = clock or Clock(), word or nonce()
-    start = clock.now()
     thorough = Plan(full=True, batches=_BATCHES, body=0, budget=_BUDGET)
     first = await measure(endpoint, thorough, factory, clock=clock, word=word)
     refused = tuple(_unusable(endpoint, first))
     if refused:
-        return Identified(
-            endpoint=endpoint,
-            kind=first.outcome.kind,
-            refusals=refused,
-            calls=first.calls,
-            seconds=clock.now() - start,
-        )
+        return Identified(endpoint=endpoint, kind=first.outcome.kind, refusals=refused)
     stated = await capabilities(endpoint)
     second = await measure(endpoint, Plan(light=True, budget=_BUDGET), factory, clock=clock, word=word)
     again = await capabilities(endpoint)
@@ -123,13 +111,9 @@ async def identify_target(
         target=None if refused else _target(endpoint, first.outcome, known),
         refusals=refused,
         warnings=tuple(_warnings(first, repeat)),
-        norms=(min(first.outcome.norms), max(first.outcome.norms)),
         repeat=repeat,
         largest_batch=first.largest_batch,
         window=first.window,
-        stated=known,
-        calls=first.calls + second.calls,
-        seconds=clock.now() - start,
     )
 
 

@@ -46,10 +46,9 @@ class Check:
 
 @record(kw_only=True)
 class Verified:
-    """The outcome. ``looked`` vectors were read, ``compared`` asked for anew; ``lowest`` is the lowest cosine."""
+    """The outcome. ``compared`` vectors were asked for anew; ``lowest`` is the lowest cosine."""
 
     checks: tuple[Check, ...]
-    looked: int = 0
     compared: int = 0
     lowest: float | None = None
 
@@ -167,7 +166,6 @@ async def verify(
     }
     return Verified(
         checks=(*_shapes(inspection, target), _anew(rows, each, likeness, same)),
-        looked=inspection.seen,
         compared=len(likeness),
         lowest=min(likeness.values(), default=None),
     )

@@ -140,7 +140,7 @@ class _Attempt:
         self._plan, self._work, self._family = planned, work, family
         self._quote: Quote = lambda text, most: safe(redact(text, planned.secrets), most)
         command = self._quote(" ".join(planned.command), 300)
-        self._known = replace(known, command=command, download=planned.download, replaced=planned.replaced)
+        self._known = replace(known, command=command, replaced=planned.replaced)
 
     def made(self) -> Start:
         known, first = self._first()

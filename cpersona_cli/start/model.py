@@ -90,8 +90,8 @@ class Start:
     """One registration, started twice.
 
     ``refusal`` says why nothing was started, ``late`` what there was no time for, ``astray`` that the server did not
-    open the database it was given (nothing was stored then). ``mode`` is the embedding mode in force, ``download``
-    that the command may have fetched a release first, ``replaced`` which settings were given other values.
+    open the database it was given (nothing was stored then). ``mode`` is the embedding mode in force, ``replaced``
+    which settings were given other values.
     """
 
     registration: Registration
@@ -101,7 +101,6 @@ class Start:
     refusal: str = ""
     late: str = ""
     astray: str = ""
-    download: bool = False
     replaced: tuple[str, ...] = ()
     first: Run | None = None
     second: Run | None = None

@@ -28,14 +28,12 @@ class Rule:
 
     ``scoped``: within the project and channel of the recall, else within the agent. ``by_instant``: the newest episode
     by time, else the one whose ``created_at`` is the greatest text, for which ``2025-03-05T01:00`` comes after
-    ``2025-03-05 23:00``. ``local``: a time without a zone is of the server's zone, else UTC. ``spares_episodes``:
-    only memories are penalised, not episodes themselves.
+    ``2025-03-05 23:00``. ``local``: a time without a zone is of the server's zone, else UTC.
     """
 
     scoped: bool = True
     by_instant: bool = True
     local: bool = False
-    spares_episodes: bool = True
 
 
 def rule_of(version: str | None) -> Rule:
@@ -46,7 +44,6 @@ def rule_of(version: str | None) -> Rule:
         scoped=not older(version, "2.5.2"),
         by_instant=not older(version, "2.5.12"),
         local=older(version, "2.5.0"),
-        spares_episodes=not older(version, "2.5.5"),
     )
 
 

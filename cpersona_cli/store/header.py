@@ -66,7 +66,6 @@ class Log:
     """
 
     page_size: int
-    frames: int
     first: int | None
     last: int | None
     size: int
@@ -79,7 +78,7 @@ def read_log(wal: Path) -> Log | None:
     if len(head) < _LOG_HEADER or head[:3] != b"\x37\x7f\x06" or not _header_sums(head):
         return None
     (page_size,) = unpack_from(">I", head, 8)
-    frames, size, first, last = 0, 0, None, None
+    size, first, last = 0, None, None
     pages: dict[int, int] = {}
     pending: dict[int, int] = {}
     counter: int | None = None
@@ -91,11 +90,11 @@ def read_log(wal: Path) -> Log | None:
         if committed:
             pages.update(pending)
             pending.clear()
-            frames, size = number, committed
+            size = committed
             if counter is not None:
                 first, last = counter if first is None else first, counter
                 counter = None
-    return Log(page_size, frames, first, last, size, pages) if frames else None
+    return Log(page_size, first, last, size, pages) if size else None
 
 
 def _header_sums(head: bytes) -> bool:

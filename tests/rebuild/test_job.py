@@ -163,7 +163,7 @@ def test_a_stop_while_it_waits(runner: Runner, db: Path) -> None:
 
 def test_who_has_it_open_in_words() -> None:
     assert users(Use()) == ()
-    assert users(Use(alone=False, known=False)) == ("another program, which this system does not name",)
+    assert users(Use(alone=False)) == ("another program, which this system does not name",)
 
 
 def test_rows_that_keep_coming_end_the_run(

@@ -170,20 +170,19 @@ def test_a_table_of_another_shape(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("release", "scoped", "by_instant", "local", "spares"),
+    ("release", "scoped", "by_instant", "local"),
     [
-        ("2.4.41", False, False, True, False),
-        ("2.5.0", False, False, False, False),
-        ("2.5.2", True, False, False, False),
-        ("2.5.5", True, False, False, True),
-        ("2.5.11", True, False, False, True),
-        ("2.5.12", True, True, False, True),
-        (None, True, True, False, True),
+        ("2.4.41", False, False, True),
+        ("2.5.0", False, False, False),
+        ("2.5.2", True, False, False),
+        ("2.5.11", True, False, False),
+        ("2.5.12", True, True, False),
+        (None, True, True, False),
     ],
 )
-def test_rules(release: str | None, *, scoped: bool, by_instant: bool, local: bool, spares: bool) -> None:
+def test_rules(release: str | None, *, scoped: bool, by_instant: bool, local: bool) -> None:
     rule = b.rule_of(release)
-    assert (rule.scoped, rule.by_instant, rule.local, rule.spares_episodes) == (scoped, by_instant, local, spares)
+    assert (rule.scoped, rule.by_instant, rule.local) == (scoped, by_instant, local)
 
 
 def test_scopes_that_matter() -> None:

@@ -45,7 +45,7 @@ PLAN = Plan(
     lock_seconds=3.36,
     holders=("process 4711 (/home/aya/.venv/bin/python -m cpersona)",),
     consent="api.example.com",
-    pilot=Pilot(texts=96, seconds=0.7, texts_per_second=137.1),
+    pilot=Pilot(texts_per_second=137.1),
     warnings=("3 rows are longer than what the server reads",),
 )
 

@@ -112,14 +112,13 @@ def blank(text: str) -> str:
 class Features:
     """``tables`` are those of ``TABLES`` that exist, each with the columns it really has.
 
-    ``columns`` are of every plain table. ``vector_log`` and ``block_log`` tell whether the server can log changes for
-    its index files; ``cookie`` is SQLite's number of the schema as it is now, which those files carry too.
+    ``columns`` are of every plain table; ``cookie`` is SQLite's number of the schema as it is now, which index files
+    carry too.
     """
 
     schema: int
     tables: tuple[Table, ...]
     columns: Mapping[str, frozenset[str]]
-    triggers: frozenset[str]
     page_size: int
     cookie: int
 
@@ -136,31 +135,22 @@ class Features:
         memories = self.of(Kind.MEMORY)
         return memories is not None and bool(memories.label)
 
-    @property
-    def vector_log(self) -> bool:
-        return {"vector_log_clock", "record_vector_changes"} <= self.columns.keys()
-
-    @property
-    def block_log(self) -> bool:
-        return {"block_log_clock", "record_block_changes"} <= self.columns.keys()
-
 
 def detect(connection: sqlite3.Connection) -> Features:
     """The features of the database behind ``connection``.
 
     Raises ``StoreError`` for one this tool does not know, its message without the path, and ``sqlite3.Error``.
     """
-    objects = connection.execute(
-        "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'trigger')"
+    tables = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table'"
         " AND coalesce(sql, '') NOT LIKE 'create virtual%' AND name NOT GLOB 'sqlite_*'"
     ).fetchall()
-    columns = {str(name): _columns(connection, str(name)) for kind, name in objects if kind == "table"}
+    columns = {str(name): _columns(connection, str(name)) for (name,) in tables}
     schema = _schema(connection, columns)
     return Features(
         schema=schema,
         tables=tuple(table for wanted in TABLES if (table := existing(wanted, columns)) is not None),
         columns=columns,
-        triggers=frozenset(str(name) for kind, name in objects if kind == "trigger"),
         page_size=_pragma(connection, "page_size"),
         cookie=_pragma(connection, "schema_version"),
     )

@@ -119,16 +119,6 @@ def episodes(database: Path) -> list[tuple[str, str, int]]:
         ).fetchall()
 
 
-def forget(database: Path) -> tuple[Path, ...]:
-    """Remove the record and the backup; what was removed. Raises ``StoreError``."""
-    removed = []
-    for path in (record_path(database), backup_path(database)):
-        with told(path):
-            if is_plain(path) and remove(path):
-                removed.append(path)
-    return tuple(removed)
-
-
 def _reading(database: Path) -> sqlite3.Connection | None:
     path = record_path(database)
     if not is_plain(path):

@@ -1,4 +1,4 @@
-"""Who else has a database open, and whether it can be written now."""
+"""Who else has a database open."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from cpersona_cli.store.writing.disk import told
 
 @record(kw_only=True)
 class Use:
-    """Who uses a database. ``known``: the system tells which processes (Windows does not).
+    """Who uses a database: ``holders`` where the system tells (Windows does not).
 
     ``alone``: SQLite found that no other connection is open; that holds where the system does not tell, too.
     """
 
     holders: tuple[Process, ...] = ()
-    known: bool = True
     alone: bool = True
 
     @property
@@ -33,20 +32,12 @@ class Use:
 
 def in_use(database: Path) -> Use:
     """Who has a database open at this moment. Raises ``StoreError``."""
-    real = real_path(database)
-    found = holders(real)
-    return Use(holders=found or (), known=found is not None, alone=_alone(database))
-
-
-def can_write(database: Path, wait: float = 0.0) -> bool:
-    """Whether the write lock can be had within ``wait`` seconds; it is given back at once. Raises ``StoreError``."""
-    with told(database), contextlib.closing(_open(database, wait)) as connection:
-        return _begins(connection)
+    return Use(holders=holders(real_path(database)) or (), alone=_alone(database))
 
 
 def _alone(database: Path) -> bool:
     """Whether this process could have the whole file to itself, which any other open connection prevents."""
-    with told(database), contextlib.closing(_open(database, 0.0)) as connection:
+    with told(database), contextlib.closing(_open(database)) as connection:
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")
         alone = _begins(connection)
         connection.execute("PRAGMA locking_mode=NORMAL")
@@ -66,6 +57,6 @@ def _begins(connection: sqlite3.Connection) -> bool:
     return True
 
 
-def _open(database: Path, wait: float) -> sqlite3.Connection:
+def _open(database: Path) -> sqlite3.Connection:
     address = "file:" + quote(real_path(database).as_posix().encode("utf-8", "surrogateescape"))
-    return sqlite3.connect(f"{address}?mode=rw", uri=True, timeout=wait, isolation_level=None)
+    return sqlite3.connect(f"{address}?mode=rw", uri=True, timeout=0.0, isolation_level=None)

@@ -213,18 +213,17 @@ class Staging:
                     " ON CONFLICT(digest) DO UPDATE SET vector = excluded.vector, sum = excluded.sum",
                     (entry.digest, entry.vector, zlib.crc32(entry.vector, zlib.crc32(entry.digest))),
                 )
-            self._point((entry.kind, entry.id, entry.digest) for entry in staged)
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO rows(kind, id, digest, ref)"
+                " SELECT ?, ?, digest, ref FROM vectors WHERE digest = ?",
+                ((entry.kind, entry.id, entry.digest) for entry in staged),
+            )
             self._connection.executemany(
                 "INSERT OR REPLACE INTO rows(kind, id, digest, ref, reason, detail, tokens)"
                 " VALUES (?, ?, ?, NULL, ?, ?, ?)",
                 ((r.kind, r.id, r.digest, r.reason, r.detail, r.tokens) for r in refused),
             )
             stagingfile.write_values(self._connection, {"heartbeat": time.time()})
-
-    def add_known(self, rows: Iterable[tuple[Kind, int, bytes]]) -> int:
-        """Give rows the vector their text (by its digest) already has here, in one commit; how many of them had one."""
-        with told(self.path), self._connection:
-            return self._point(rows)
 
     def discard(self, rows: Iterable[tuple[Kind, int]]) -> None:
         """Forget the vectors of some rows, in one commit: they may be another model's. Equal texts forget theirs."""
@@ -236,14 +235,6 @@ class Staging:
                 if found is not None and found[0] is not None:
                     self._connection.execute("DELETE FROM vectors WHERE ref = ?", found)
             self._connection.execute("DELETE FROM rows WHERE ref IS NOT NULL AND ref NOT IN (SELECT ref FROM vectors)")
-
-    def _point(self, rows: Iterable[tuple[Kind, int, bytes]]) -> int:
-        before = self._connection.total_changes
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO rows(kind, id, digest, ref) SELECT ?, ?, digest, ref FROM vectors WHERE digest = ?",
-            rows,
-        )
-        return self._connection.total_changes - before
 
     def staged_digests(self, kind: Kind, ids: Sequence[int]) -> dict[int, bytes]:
         """The digests of the texts for which rows have a vector here; rows without one are left out."""

@@ -19,7 +19,7 @@ from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.newrow import NewRow
 from cpersona_cli.store.writing import comparing, mending, scratch
 from cpersona_cli.store.writing.filling import Filling
-from cpersona_cli.store.writing.imports import Action, Record, backup_path, forget, imports, record_path
+from cpersona_cli.store.writing.imports import Action, Record, backup_path, imports, record_path
 from cpersona_cli.store.writing.mainfile import Main
 from cpersona_cli.store.writing.mending import find, mend
 from cpersona_cli.store.writing.scratch import DONE, OPEN, SAME_ID, SAME_TEXT, Scratch
@@ -150,14 +150,11 @@ def test_a_repair_with_nothing_to_do_leaves_no_trace(old: Path) -> None:
     assert not backup_path(old).exists()
 
 
-def test_what_is_on_record_can_be_forgotten(old: Path) -> None:
+def test_a_repair_is_on_record(old: Path) -> None:
     assert imports(old) == ()
-    assert forget(old) == ()
     harmed(old)
     mend(old)
     assert [one.action for one in imports(old)] == [Action.REPAIR]
-    assert forget(old) == (record_path(old), backup_path(old))
-    assert imports(old) == ()
 
 
 def test_what_is_kept_with_an_import_is_there_later(old: Path) -> None:
