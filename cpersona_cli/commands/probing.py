@@ -199,11 +199,14 @@ def _nothing(goals: Sequence[Goal], facts: Facts) -> list[str]:
 
 
 def _rerun(request: Request, subjects: Sequence[Subject]) -> str:
-    """The command that examines the same again; of an endpoint of the command line, as it was found to work."""
+    """The command that examines the same again; an endpoint of the command line as it works or should be written."""
     selection, chosen = request.selection, request.chosen
     words = [_NAME]
     if chosen.url is not None:
         solution = subjects[0].measured.refinement.solution
+        corrected = dict(subjects[0].measured.outcome.evidence).get("suggestion", "")
+        if corrected:
+            chosen = replace(chosen, url=corrected)
         if solution is not None:
             model = solution.model or chosen.model
             chosen = replace(chosen, url=solution.url, mode=solution.mode, model=model)

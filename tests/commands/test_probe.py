@@ -254,6 +254,9 @@ def test_what_was_found_to_work_is_what_to_verify(probe: Probe) -> None:
         assert words[:2] == ["cpersona-cli", "probe"]
         again = probe(*words[2:], "--json")
         assert (again.code, again.json["kind"]) == (0, "ok")
+    slipped = probe("--url", "127.0.0.1:9/embed", "--json").json
+    assert slipped["findings"][0]["trap"] == "endpoint.config-url"
+    assert slipped["next_command"] == "cpersona-cli probe --url http://127.0.0.1:9/embed"
 
 
 @pytest.mark.parametrize("answer", ["yes\n", "no\n", ""])
