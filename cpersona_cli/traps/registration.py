@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 
 from cpersona_cli.install.clients.table import CLIENTS
-from cpersona_cli.install.model import Place, Registration, Status
+from cpersona_cli.install.model import LaunchKind, Place, Registration, Status
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Trap
 
 # The variable that moves a client's settings, and the clients it moves.
@@ -99,7 +99,8 @@ def _wrong_file(facts: Facts) -> Iterator[Finding]:
 
 
 def restart(registration: Registration) -> str:
-    return f", then restart {registration.client_title}"
+    """The end of a sentence about a change; this process's own environment counts at the next start anyway."""
+    return "" if registration.launch.kind is LaunchKind.PROCESS else f", then restart {registration.client_title}"
 
 
 def _packaged(facts: Facts) -> Iterator[Finding]:

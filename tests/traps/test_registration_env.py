@@ -84,6 +84,12 @@ CASES = (
         says=("belongs to pyenv", "pyenv which uvx"),
         severity="warning",
     ),
+    Graded(
+        "registration.program-missing",
+        "beside this tool",
+        program("no CPersona", client="env", program_command="python -m pip install cpersona"),
+        says=("run this", "python -m pip install cpersona"),
+    ),
     Graded("registration.program-missing", "on Windows", program("no uvx", system="windows"), says="where.exe uvx"),
     Graded("registration.program-missing", "found", facts(ENV), "pass"),
     Graded(

@@ -268,7 +268,16 @@ def _of_this_process(registration: Registration, environment: Environment, machi
     program = programs.find("cpersona", registration, environment, machine)
     if program.path is None:
         said = "no CPersona is installed beside this tool, and no `cpersona` is on PATH"
-        return ServerVersion(version=None, evidence=said, program_problem=program.problem)
+        command = shlex.join((sys.executable, "-m", "pip", "install", "cpersona"))
+        if program.write:
+            command = f'export PATH={shlex.quote(str(Path(program.write).parent))}:"$PATH"'
+        known = program.write or program.command or not program.problem
+        return ServerVersion(
+            version=None,
+            evidence=said,
+            program_problem=program.problem if known else said,
+            program_command=program.command or command,
+        )
     found = programs.home_of(program.path, machine)
     if found.site is None:
         return ServerVersion(version=None, evidence=found.why, program=program.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping
 from importlib import metadata
@@ -313,7 +314,14 @@ def test_this_process_means_the_environment_of_this_tool() -> None:
 
 def test_this_process_without_a_server_looks_on_path(tmp_path: Path) -> None:
     foreign = machine(tmp_path, "darwin" if sys.platform != "darwin" else "linux")
-    assert told(foreign, client="env").version is None
+    nothing = told(foreign, client="env")
+    assert (nothing.version, nothing.program_problem) == (None, nothing.evidence)
+    assert nothing.program_command == shlex.join((sys.executable, "-m", "pip", "install", "cpersona"))
+    off_path = script(foreign.home / ".local/bin/cpersona", "#!/bin/sh")
+    beside = told(foreign, client="env")
+    assert f"in no folder of that PATH: {off_path}" in beside.program_problem
+    assert beside.program_command == f'export PATH={off_path.parent}:"$PATH"'
+    off_path.unlink()
     venv(tmp_path / "v", {"cpersona": "2.6.3"})
     script(tmp_path / "v/bin/cpersona", f"#!{tmp_path}/v/bin/python")
     with_path = machine(tmp_path, foreign.system, env={"PATH": str(tmp_path / "v/bin")})
