@@ -5,6 +5,7 @@ All of it is told from the database and from the registrations that open it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from cpersona_cli.commands.errors import UsageError
 from cpersona_cli.commands.import_request import Request, Times
 from cpersona_cli.commands.workplace import Workplace
 from cpersona_cli.embedding.model import Endpoint, Mode
-from cpersona_cli.history.bring_in import NoVectors
+from cpersona_cli.fit.measure import measure
+from cpersona_cli.fit.model import Fit
+from cpersona_cli.history.bring_in import NoVectors, why_none
 from cpersona_cli.history.model import HistoryError
 from cpersona_cli.history.plan import Plan
 from cpersona_cli.history.summaries import read as read_summaries
@@ -21,12 +24,14 @@ from cpersona_cli.history.wants import FORMER_LIMIT, LIMIT, Form, Wants
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.rebuild.job import users
+from cpersona_cli.rebuild.objections import strangers
 from cpersona_cli.rebuild.target import Identified
 from cpersona_cli.record import replace
 from cpersona_cli.report.backfill import Around, tokens
 from cpersona_cli.report.reembed import identity
 from cpersona_cli.store.audit_model import Lens
 from cpersona_cli.store.boundary import Penalty, rule_of
+from cpersona_cli.store.cpersona.store import CPersonaStore
 from cpersona_cli.store.writing.filling import Bare, count_bare
 from cpersona_cli.store.writing.imports import Record, imports
 from cpersona_cli.store.writing.locks import in_use
@@ -38,6 +43,8 @@ from cpersona_cli.traps.rows import lens_of, number, starting
 #: The agent of the client's own hooks, which the server does not read.
 _AGENT = "CPERSONA_AGENT_ID"
 _CAP = "CPERSONA_MAX_CONTENT_LENGTH"
+#: Stored texts that tell whether the stored vectors are the endpoint's, and the seconds that may take.
+_SAMPLED, _MEASURING = 24, 600.0
 #: Agents that are listed where one is to be chosen.
 _LISTED = 8
 
@@ -143,13 +150,31 @@ def waiting(database: Path) -> Bare:
         return count_bare(main, kept)
 
 
+def measured(place: Workplace, plan: Plan, found: Identified) -> Fit | None:
+    """How the stored vectors fit that endpoint, told from some of their texts; None where they cannot be compared.
+
+    Raises ``StoreError``.
+    """
+    if why_none(plan, found) or not plan.present.widths:
+        return None
+    store, deadline = CPersonaStore(place.database.path), time.monotonic() + _MEASURING
+    return measure(store, found.endpoint, sample=_SAMPLED, deadline=deadline)
+
+
 def around(
-    request: Request, place: Workplace, wanted: Wants, plan: Plan, *, found: Identified | None, bare: Bare
+    request: Request,
+    place: Workplace,
+    wanted: Wants,
+    plan: Plan,
+    *,
+    found: Identified | None,
+    beside: Fit | None,
+    bare: Bare,
 ) -> Around:
     """What is to be said beside the plan."""
     known = list(starting(place.everyone))
     weakening = [target.registration.label for target in known if lens_of(target) is not None]
-    embeds = found is not None and found.target is not None and why_none(plan, found) == ""
+    embeds = why_none(plan, found, beside) is None
     far = found is not None and not is_loopback(found.endpoint.url) and embeds
     return Around(
         agent=wanted.agent,
@@ -158,7 +183,7 @@ def around(
         channel=wanted.channel or "",
         limit=wanted.limit,
         no_penalty=wanted.no_penalty,
-        vectors=_vectors(request, plan, found, bare),
+        vectors=_vectors(request, plan, found, beside, bare),
         sends=found.endpoint.address if found is not None and far and (not plan.empty or bare.rows) else "",
         holders=users(in_use(place.database.path)),
         weakening=tuple(dict.fromkeys(weakening)),
@@ -167,24 +192,19 @@ def around(
     )
 
 
-def why_none(plan: Plan, found: Identified) -> str:
-    """Why no vectors would be made although they are wanted; nothing where they would."""
-    if found.target is None:
-        return NoVectors.UNUSABLE
-    widths = plan.present.widths
-    return NoVectors.OTHER_WIDTH if widths and found.target.dim != next(iter(widths)) else ""
-
-
-def _vectors(request: Request, plan: Plan, found: Identified | None, bare: Bare) -> str:
+def _vectors(request: Request, plan: Plan, found: Identified | None, beside: Fit | None, bare: Bare) -> str:
     later = "`cpersona-cli reembed --only missing` adds them"
     if found is None:
         return f"none (--no-embed); {later}" if request.no_embed else "none: the server works without an endpoint"
-    why = why_none(plan, found)
-    if why == NoVectors.OTHER_WIDTH and found.target is not None:
-        there = next(iter(plan.present.widths))
-        return f"none: the endpoint gives {found.target.dim} dimensions, and those stored have {there}; {later}"
     if found.target is None:
-        return f"none: {safe(' '.join(found.refusals) or why, 400)}; once it answers, {later}"
+        return f"none: {safe(' '.join(found.refusals) or NoVectors.UNUSABLE, 400)}; once it answers, {later}"
+    why, widths = why_none(plan, found, beside), plan.present.widths
+    if why == NoVectors.OTHER_WIDTH:
+        there = next(iter(widths))
+        return f"none: the endpoint gives {found.target.dim} dimensions, and those stored have {there}; {later}"
+    if why == NoVectors.OTHER_MODEL and beside is not None:
+        others = strangers(beside, widths[found.target.dim])
+        return f"none: {others}, so that these would not go with them; `cpersona-cli dimension` tells more"
     rows = sum(plan.rows.values()) + bare.rows
     if not rows:
         return "none to be made"

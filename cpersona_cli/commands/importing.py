@@ -19,6 +19,7 @@ from cpersona_cli.commands.signals import patient
 from cpersona_cli.commands.talk import Talk
 from cpersona_cli.commands.workplace import Workplace, asking, find
 from cpersona_cli.embedding.model import Endpoint
+from cpersona_cli.fit.model import Fit
 from cpersona_cli.history.bring_in import Brought, NoVectors, bring_in
 from cpersona_cli.history.gather import Read, gather
 from cpersona_cli.history.model import Format, HistoryError
@@ -27,6 +28,7 @@ from cpersona_cli.history.read import read
 from cpersona_cli.history.rows import UNDATED
 from cpersona_cli.history.wants import Wants
 from cpersona_cli.install.machine import Machine, this_machine
+from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.rebuild.model import Progress
 from cpersona_cli.rebuild.target import Identified, identified
 from cpersona_cli.record import replace
@@ -125,7 +127,12 @@ class Run:
         plan = make_plan(path, scratch, found, wanted, tell=lambda name: self.teller.tell(phase(name)))
         plan = replace(plan, refusals=(*self._strictly(found), *plan.refusals))
         bare = surroundings.waiting(path) if target is not None else Bare(rows=0, characters=0)
-        around = surroundings.around(request, place, wanted, plan, found=target, bare=bare)
+        # stored texts, too, leave this computer only after a yes
+        beside = None
+        if target is not None and not (plan.empty and not bare.rows):
+            allowed = request.yes or is_loopback(target.endpoint.url)
+            beside = self._beside(place, plan, target) if allowed else None
+        around = surroundings.around(request, place, wanted, plan, found=target, beside=beside, bare=bare)
         self.teller.clear()
         sections = list(page.plan_sections(plan, around))
         shown = {"plan": plan, "around": around}
@@ -160,7 +167,13 @@ class Run:
                 summary=f"{_nothing(plan)}; nothing was changed",
             )
         self._agree(sections, plan, around)
-        return self._work(place, wanted, scratch, target, shown)
+        if target is not None and beside is None:
+            beside = self._beside(place, plan, target)
+        return self._work(place, wanted, scratch, shown, target=target, beside=beside)
+
+    def _beside(self, place: Workplace, plan: Plan, target: Identified) -> Fit | None:
+        self.teller.tell(phase("telling models apart"))
+        return surroundings.measured(place, plan, target)
 
     def _strictly(self, found: Read) -> Sequence[str]:
         """Why ``--strict`` forbids it."""
@@ -192,13 +205,27 @@ class Run:
             raise UsageError("the plan was not confirmed; nothing was changed")
 
     def _work(
-        self, place: Workplace, wanted: Wants, scratch: Scratch, target: Identified | None, shown: Mapping[str, Any]
+        self,
+        place: Workplace,
+        wanted: Wants,
+        scratch: Scratch,
+        shown: Mapping[str, Any],
+        *,
+        target: Identified | None,
+        beside: Fit | None,
     ) -> Report:
         path, plan = place.database.path, shown["plan"]
         with patient(self.talk.stopping) as patience:
             try:
                 done = bring_in(
-                    path, scratch, plan, wanted, identified=target, tell=self.teller.tell, stop=patience.stop
+                    path,
+                    scratch,
+                    plan,
+                    wanted,
+                    identified=target,
+                    beside=beside,
+                    tell=self.teller.tell,
+                    stop=patience.stop,
                 )
             except KeyboardInterrupt as error:
                 impatient()
@@ -236,7 +263,7 @@ class Run:
         if done.interrupted:
             agent = wanted.agent if self.request.agent is None else ""
             return again(self.request, database=place.database.path, agent=agent)
-        if done.without_vector and done.why_none == NoVectors.OTHER_WIDTH:
+        if done.without_vector and done.why_none in {NoVectors.OTHER_WIDTH, NoVectors.OTHER_MODEL}:
             return " ".join(["cpersona-cli dimension", *self._about(place)])
         if done.without_vector and done.why_none != NoVectors.NOT_WANTED:
             return " ".join(["cpersona-cli reembed --only missing", *self._about(place)])

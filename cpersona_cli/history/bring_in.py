@@ -10,10 +10,12 @@ from enum import StrEnum
 from pathlib import Path
 
 from cpersona_cli.embedding.loop import run as in_loop
+from cpersona_cli.fit.model import Fit
 from cpersona_cli.history.gather import Tally
 from cpersona_cli.history.plan import Plan
 from cpersona_cli.history.wants import Wants
 from cpersona_cli.rebuild.model import Fetched, Progress, Tell
+from cpersona_cli.rebuild.objections import most_are_strangers
 from cpersona_cli.rebuild.options import Options
 from cpersona_cli.rebuild.pipeline import fetch
 from cpersona_cli.rebuild.stop import Stop
@@ -45,6 +47,7 @@ class NoVectors(StrEnum):
     NOT_WANTED = "not wanted"
     UNUSABLE = "the endpoint cannot be used"
     OTHER_WIDTH = "the endpoint gives vectors of another width than those that are stored"
+    OTHER_MODEL = "the endpoint’s model is another one than that of the stored vectors"
     INTERRUPTED = "interrupted"
 
 
@@ -91,18 +94,32 @@ def bring_in(
     wants: Wants,
     *,
     identified: Identified | None = None,
+    beside: Fit | None = None,
     tell: Tell = lambda _progress: None,
     stop: Stop | None = None,
     wait: float = 30.0,
 ) -> Brought:
     """Store what is open in ``scratch``, and embed it where ``identified`` is an endpoint.
 
-    Everything up to an end of any kind stays stored, and the same import again goes on. Raises ``StoreError``.
+    ``beside`` is how the stored vectors fit that endpoint, None where it was not measured. Everything up to an end of
+    any kind stays stored, and the same import again goes on. Raises ``StoreError``.
     """
     if plan.refusals:
         raise StoreError(plan.refusals[0])
-    work = _Work(database, scratch, plan, wants, identified, tell, stop or Stop(), wait)
+    work = _Work(database, scratch, plan, wants, identified, beside, tell, stop or Stop(), wait)
     return work.go()
+
+
+def why_none(plan: Plan, identified: Identified | None, beside: Fit | None = None) -> NoVectors | None:
+    """Why no vector of this endpoint may be stored beside those that are there, None where it may."""
+    if identified is None:
+        return NoVectors.NOT_WANTED
+    if identified.target is None:
+        return NoVectors.UNUSABLE
+    widths, dim = plan.present.widths, identified.target.dim
+    if widths and dim != next(iter(widths)):
+        return NoVectors.OTHER_WIDTH
+    return NoVectors.OTHER_MODEL if beside and most_are_strangers(beside, widths.get(dim, 0)) else None
 
 
 @dataclass(slots=True)
@@ -112,6 +129,7 @@ class _Work:
     plan: Plan
     wants: Wants
     identified: Identified | None
+    beside: Fit | None
     tell: Tell
     stop: Stop
     wait: float
@@ -179,9 +197,11 @@ class _Work:
         """Give every row that imports brought in its vector, where it has none."""
         ended = Brought(id="", memories=Tally(), episodes=Tally(), rows={})
         missing = count_bare(main, kept)
-        why = self._why_none()
+        why = why_none(self.plan, self.identified, self.beside)
+        if not why and self.stop.asked:
+            why = NoVectors.INTERRUPTED
         if why or not missing.rows:
-            return replace(ended, without_vector=missing.rows, why_none=why if missing.rows else "")
+            return replace(ended, without_vector=missing.rows, why_none=why if why and missing.rows else "")
         found = self.identified
         assert found is not None  # noqa: S101 - else there is a reason
         assert found.target is not None  # noqa: S101
@@ -203,17 +223,6 @@ class _Work:
             refused=tuple(filling.refused[:LISTED]),
             blocks=queued,
         )
-
-    def _why_none(self) -> str:
-        found = self.identified
-        if found is None:
-            return NoVectors.NOT_WANTED
-        if found.target is None:
-            return NoVectors.UNUSABLE
-        if self.stop.asked:
-            return NoVectors.INTERRUPTED
-        widths = self.plan.present.widths
-        return NoVectors.OTHER_WIDTH if widths and found.target.dim != next(iter(widths)) else ""
 
     def _after(self, episodes: Sequence[int]) -> tuple[tuple[Change, ...], bool | None]:
         """Every recall as the database now has it, with these episodes and without, over the memories of before."""

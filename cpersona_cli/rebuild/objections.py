@@ -89,9 +89,9 @@ def refusals(seen: Seen) -> Iterator[str]:
             f" {target.dim}: --only {seen.only} would leave two models in one store; leave --only out, or use"
             " --only mismatched"
         )
-    elif strangers := _strangers(seen, most=True):
+    elif others := _strangers(seen, most=True):
         yield (
-            f"{strangers}: --only {seen.only} would leave two models in one store; leave --only out, or name the"
+            f"{others}: --only {seen.only} would leave two models in one store; leave --only out, or name the"
             " endpoint of their model"
         )
     elif seen.only is not Only.ALL and not seen.found.unit and _stored_unit(seen.census):
@@ -122,14 +122,20 @@ def _strangers(seen: Seen, *, most: bool) -> str:
 
     ``most`` of the vectors of that width, or fewer; empty where it is not so.
     """
-    fit = seen.around.beside
-    if fit is None:
-        return ""
-    others, all_of_them = sum(fit.foreign.values()), seen.census.widths("memories", "episodes").get(seen.target.dim, 0)
-    if not others or (2 * others > all_of_them) is not most:
-        return ""
+    fit, rows = seen.around.beside, seen.census.widths("memories", "episodes").get(seen.target.dim, 0)
+    return strangers(fit, rows) if fit is not None and most_are_strangers(fit, rows) is most else ""
+
+
+def most_are_strangers(fit: Fit, rows: int) -> bool:
+    """Whether most of the ``rows`` that have the endpoint's width were told to be another model's."""
+    return 2 * sum(fit.foreign.values()) > rows
+
+
+def strangers(fit: Fit, rows: int) -> str:
+    """How many of the ``rows`` that have the endpoint's width are another model's; empty where none is."""
+    others = sum(fit.foreign.values())
     cosine = f" (median cosine {fit.median:.2f})" if fit.median is not None else ""
-    return f"about {others:,} of {all_of_them:,} stored vectors of this width are another model’s{cosine}"
+    return f"about {others:,} of {rows:,} stored vectors of this width are another model’s{cosine}" if others else ""
 
 
 def _stored_unit(census: Census) -> bool:
@@ -144,8 +150,8 @@ def warnings(seen: Seen) -> Iterator[str]:
     around, rows = seen.around, seen.survey
     yield from seen.found.warnings
     yield from around.remarks
-    if strangers := _strangers(seen, most=False):
-        yield f"{strangers}, and stay: --only foreign takes them"
+    if others := _strangers(seen, most=False):
+        yield f"{others}, and stay: --only foreign takes them"
     elif around.beside is not None and around.beside.state is State.DRIFTED:
         yield f"the stored vectors that stay are not quite this endpoint’s: {around.beside.detail}"
     elif around.beside is not None and not around.beside.judged and not around.beside.foreign:

@@ -528,6 +528,29 @@ def test_no_vectors_of_another_width(backfill: Backfill, store: Path, home: Path
     assert run.json["next_command"].startswith("cpersona-cli dimension --db ")
 
 
+@pytest.mark.parametrize("far", [False, True])
+def test_no_vectors_of_another_model(
+    backfill: Backfill, store: Path, home: Path, monkeypatch: pytest.MonkeyPatch, *, far: bool
+) -> None:
+    def turned(_request: Request, vectors: list[list[float]]) -> list[list[float]]:
+        return [[*vector[1::2], *vector[::2]] for vector in vectors]
+
+    monkeypatch.setattr(workplace, "terminal", lambda _stream: True)
+    for module in ("importing", "import_around"):
+        monkeypatch.setattr(f"cpersona_cli.commands.{module}.is_loopback", lambda _url: not far)
+    with serving(width=64) as server:
+        about = ("--db", store, "--agent", "atlas", "--url", server.url())
+        stored = [f"What the harbour master wrote on day {n}, and why the gate was shut." for n in range(12)]
+        assert backfill(plain(home, *stored, name="own.jsonl"), *about, "--yes").code == 0
+        server.behaviour.after = turned
+        path = plain(home, {**LINE, "text": "The harbour opens at six in the morning."})
+        run = backfill(path, *about, "--json", typed="yes\n")
+    assert (run.code, run.json["memories"]["stored"], run.json["result"]["without_vector"]) == (1, 1, 1)
+    assert run.json["result"]["why_none"] == "the endpoint’s model is another one than that of the stored vectors"
+    assert ("another model’s" in run.json["plan"]["vectors"]) is not far, "asked only after the yes"
+    assert run.json["next_command"].startswith(f"cpersona-cli dimension --db {store} --url ")
+
+
 def test_texts_leave_this_computer_only_after_a_yes(
     backfill: Backfill, store: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,7 +48,7 @@ class Present:
     last: int  # the greatest id of a memory
     newest: Mapping[str, Sequence[Newest]]
     oldest: Mapping[str, Sequence[Oldest]]
-    widths: Mapping[int, int]  # dimensions -> memories
+    widths: Mapping[int, int]  # dimensions -> memories and episodes
     unique: bool  # the two indexes that let no memory in twice are there
 
 
@@ -87,8 +87,8 @@ def compare(store: CPersonaStore, scratch: Scratch) -> Present:
 def _widths(connection: sqlite3.Connection) -> Mapping[int, int]:
     return dict(
         connection.execute(
-            "SELECT length(embedding) / 4, count(*) FROM memories WHERE typeof(embedding) = 'blob' GROUP BY 1"
-            " ORDER BY 2 DESC"
+            "SELECT length(embedding) / 4, count(*) FROM (SELECT embedding FROM memories UNION ALL"
+            " SELECT embedding FROM episodes) WHERE typeof(embedding) = 'blob' GROUP BY 1 ORDER BY 2 DESC"
         ).fetchall()
     )
 
