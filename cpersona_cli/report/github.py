@@ -10,8 +10,18 @@ import os
 from collections.abc import Callable, Iterator
 
 from cpersona_cli.report.layout import Style
-from cpersona_cli.report.model import Report
-from cpersona_cli.report.wording import cleaner, copied, counted, lines_to_copy, reasons, seen_from, severity, title
+from cpersona_cli.report.model import Report, Verdict
+from cpersona_cli.report.wording import (
+    cleaner,
+    copied,
+    counted,
+    ending,
+    lines_to_copy,
+    reasons,
+    seen_from,
+    severity,
+    title,
+)
 from cpersona_cli.traps.model import Finding, Severity
 
 #: What GitHub shows of one kind for one step.
@@ -35,7 +45,11 @@ def _lines(report: Report, style: Style) -> Iterator[str]:
     for finding in report.worst_first:
         kind = _KINDS[severity(finding)]
         annotations[kind].append(_of(finding, kind, report, style))
-    for reason in reasons(report):
+    if said := ending(report):
+        kind = "error" if report.verdict is Verdict.FAIL else "warning"
+        name = f"cpersona-cli {report.command}".rstrip()
+        annotations[kind].append(_written(kind, "\n".join(map(clean, said)), {"title": name}))
+    for reason in () if said else reasons(report):
         annotations["warning"].append(_command("warning", reason, {"title": "no verdict"}, clean))
     for kind, lines in annotations.items():
         room = SHOWN if len(lines) <= SHOWN else SHOWN - 1

@@ -7,12 +7,22 @@ not tell is an error, one that was not made is skipped; milder findings stand in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from cpersona_cli.report.layout import Style
-from cpersona_cli.report.model import Report
-from cpersona_cli.report.wording import cleaner, copied, counted, lines_to_copy, severity, title, unlisted
+from cpersona_cli.report.model import Report, Verdict
+from cpersona_cli.report.wording import (
+    cleaner,
+    copied,
+    counted,
+    ending,
+    lines_to_copy,
+    reasons,
+    severity,
+    title,
+    unlisted,
+)
 from cpersona_cli.traps.model import Finding
 from cpersona_cli.traps.run import Check, State
 
@@ -79,16 +89,16 @@ class _Suites:
             case = self._case(suite, name, "findings")
             self._into(case, [finding for finding in left if finding.trap == name])
 
-    def _into(self, case: ET.Element, findings: Iterable[Finding]) -> None:
-        milder = []
-        for finding in findings:
-            if self.report.fail_on.fails(severity(finding)):
-                failure = ET.SubElement(
-                    case, "failure", message=self._line(finding.measured), type=str(severity(finding))
-                )
-                failure.text = self._account(finding)
-            else:
-                milder.append(self._account(finding))
+    def _into(self, case: ET.Element, findings: Sequence[Finding]) -> None:
+        failed = [finding for finding in findings if self.report.fail_on.fails(severity(finding))]
+        if failed:
+            first, *others = failed
+            more = f" (and {len(others)} more)" if others else ""
+            failure = ET.SubElement(
+                case, "failure", message=self._line(first.measured) + more, type=str(severity(first))
+            )
+            failure.text = "\n\n".join(map(self._account, failed))
+        milder = [self._account(finding) for finding in findings if finding not in failed]
         if milder:
             ET.SubElement(case, "system-out").text = "\n\n".join(milder)
 
@@ -115,12 +125,18 @@ class _Suites:
         if report.error:
             ET.SubElement(case, "error", message=self._line(report.error), type="error")
             return
-        required = [f"{name} is required and did not run" for name in report.unmet]
-        for reason in (*required, *report.unsettled):
-            ET.SubElement(case, "error", message=self._line(reason), type="unknown")
-        if report.gate and not report.ran and not (required or report.unsettled):
-            ET.SubElement(case, "error", message="nothing was checked", type="unknown")
+        said = ending(report)
+        if said and report.verdict is Verdict.FAIL:
+            self._outcome(case, "failure", "fail", said)
+        elif why := said or reasons(report)[: len(report.unmet) + len(report.unsettled)]:
+            self._outcome(case, "error", "unknown", why)
         ET.SubElement(case, "system-out").text = self._line(f"{report.verdict}: {counted(report)}")
+
+    def _outcome(self, case: ET.Element, name: str, kind: str, said: Sequence[str]) -> None:
+        """The one outcome of a case, as readers of the format take no second: the first line, and all in its text."""
+        told = ET.SubElement(case, name, message=self._line(said[0]), type=kind)
+        if said[1:]:
+            told.text = "\n".join(map(self._line, said))
 
     def _total(self) -> None:
         """The counts that readers of the format look for, of each suite and of all."""

@@ -15,12 +15,13 @@ from cpersona_cli import __version__
 from cpersona_cli.install.model import Place
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.layout import Style
-from cpersona_cli.report.model import Report
+from cpersona_cli.report.model import Report, Verdict
 from cpersona_cli.report.wording import (
     account,
     cleaner,
     copied,
     counted,
+    ending,
     lines_to_copy,
     reasons,
     seen_from,
@@ -152,12 +153,13 @@ class _Sarif:
     def _invocation(self) -> Object:
         report = self.report
         code = report.exit_code
-        told = [report.error] if report.error else reasons(report)
+        said = [report.error] if report.error else ending(report)
+        negative = report.error or report.verdict is Verdict.FAIL
         return {
             "executionSuccessful": not report.error and code in {Exit.OK, Exit.NEGATIVE, Exit.NO_VERDICT},
             "exitCode": int(code),
             "toolExecutionNotifications": [
-                {"level": "error" if report.error else "warning", "message": {"text": self.clean(text)}}
-                for text in told
+                {"level": "error" if said and negative else "warning", "message": {"text": self.clean(text)}}
+                for text in said or reasons(report)
             ],
         }

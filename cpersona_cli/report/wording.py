@@ -6,13 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import PurePath
 
-from cpersona_cli.report.model import Report
+from cpersona_cli.report.exits import Exit
+from cpersona_cli.report.model import Report, Verdict
 from cpersona_cli.text import plural, redact, safe, tilde
 from cpersona_cli.traps.model import Finding, Severity, Trap
 from cpersona_cli.traps.run import Check, State
 
 #: Characters of one field; foreign parts were cut far earlier.
 LIMIT = 4000
+
+#: Facts that stand for a finding where there is none.
+_FACTS = 20
 
 
 def cleaner(report: Report) -> Callable[[str], str]:
@@ -74,6 +78,29 @@ def reasons(report: Report) -> list[str]:
         f"{name} is required and did not run" + (f": {why[name]}" if why.get(name) else "") for name in report.unmet
     ]
     return [*required, *report.unsettled, *(f"{check.trap.id}: {check.reason}" for check in report.unknown)]
+
+
+def failing(report: Report) -> bool:
+    """Whether a finding makes the run fail."""
+    return any(report.fail_on.fails(severity(finding)) for finding in report.findings)
+
+
+def ending(report: Report) -> list[str]:
+    """What a run that did not pass says of itself where no finding, error or lack of a verdict does.
+
+    Its last word, then why, then the facts that text shows without ``-v``: a refusal, or work of which not all is done.
+    """
+    missing = report.verdict is Verdict.UNKNOWN and reasons(report)
+    if report.error or report.exit_code is Exit.OK or failing(report) or missing:
+        return []
+    unchecked = report.error_code is None and not report.ran
+    facts = [
+        f"{name}: {value}" if name else value
+        for section in report.sections
+        if not section.verbosity
+        for name, value, _ in section.rows
+    ]
+    return ["nothing was checked" if unchecked else counted(report), *reasons(report), *facts[:_FACTS]]
 
 
 def unlisted(report: Report) -> list[Finding]:

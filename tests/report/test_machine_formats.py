@@ -15,8 +15,9 @@ from support.reports import ALL, FAILING, HOME, NOTHING, PASSING, SECRET, URL_MI
 from cpersona_cli.install.model import Place
 from cpersona_cli.record import replace
 from cpersona_cli.report import github, junit, markdown, sarif
+from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.layout import Style
-from cpersona_cli.report.model import FailOn, Report
+from cpersona_cli.report.model import FailOn, Report, Section
 from cpersona_cli.report.output import FORMATS, Output, emit
 from cpersona_cli.traps.model import Finding, Severity
 
@@ -62,6 +63,51 @@ def test_junit_says_what_the_exit_code_says(name: str) -> None:
     unknown = any(isinstance(result, Error) for result in results)
     assert failed is (report.exit_code == 1)
     assert unknown or report.exit_code in {0, 1}
+
+
+WHY = "the disk is full"
+REFUSED = Report(
+    command="reembed",
+    error_code=Exit.NEGATIVE,
+    summary="refused; nothing was changed",
+    sections=(Section(title="refused", rows=[("", WHY, "")], verbosity=0),),
+)
+#: Runs that end badly without a finding: what each renderer has to tell, and as what.
+BAD_ENDS = {
+    "refused": (REFUSED, Failure, "error"),
+    "broken": (
+        Report(command="reembed", error_code=Exit.NEGATIVE, unsettled=[WHY], summary="stopped"),
+        Failure,
+        "error",
+    ),
+    "interrupted": (replace(REFUSED, error_code=Exit.INTERRUPTED), Error, "warning"),
+    "no verdict": (replace(REFUSED, error_code=Exit.NO_VERDICT), Error, "warning"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ENDS)
+def test_a_run_that_ends_badly_without_a_finding_says_why_in_every_format(name: str) -> None:
+    report, result, level = BAD_ENDS[name]
+    suites = JUnitXml.fromstring(junit.render(report, Style()).encode())
+    (case,) = [case for suite in suites for case in suite]
+    (told,) = case.result
+    assert isinstance(told, result)
+    assert (told.message, WHY in (told.text or "")) == (report.summary, True)
+    line = github.render(report, Style()).splitlines()[1]
+    assert line == f"::{level} title=cpersona-cli reembed::{report.summary}%0A{WHY}"
+    (invocation,) = json.loads(sarif.render(report, Style()))["runs"][0]["invocations"]
+    notes = [(note["level"], note["message"]["text"]) for note in invocation["toolExecutionNotifications"]]
+    assert notes == [(level, report.summary), (level, WHY)]
+
+
+def test_junit_gives_a_check_one_outcome_for_all_its_findings() -> None:
+    """Readers of the format take the first of several."""
+    check = replace(FAILING.checks[0], findings=many(Severity.FAULT, 3))
+    report = Report(command="doctor", checks=(check,), findings=check.findings)
+    suites = JUnitXml.fromstring(junit.render(report, Style()).encode())
+    (told,) = next(case for suite in suites for case in suite).result
+    assert told.message == "finding 0 (and 2 more)"
+    assert [f"measured: finding {number}" in (told.text or "") for number in range(3)] == [True] * 3
 
 
 def test_junit_has_a_case_for_each_check() -> None:
