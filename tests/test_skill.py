@@ -14,7 +14,6 @@ import pytest
 from skills_ref import read_properties, validate
 from support import docs
 from support.commands_page import commands, options
-from support.documents import document
 
 from cpersona_cli.app import _parse
 from cpersona_cli.commands.import_request import ACTIONS as BACKFILL
@@ -22,8 +21,8 @@ from cpersona_cli.commands.options import Job
 from cpersona_cli.commands.reembed import ACTIONS as REEMBED
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.fit.model import State
-from cpersona_cli.report.json import document as fields_of
-from cpersona_cli.report.model import Report, Verdict
+from cpersona_cli.report.agent import DOES_MORE, looks_only
+from cpersona_cli.report.model import Verdict
 from cpersona_cli.traps.model import Group, Severity
 from cpersona_cli.traps.registry import ALL
 from cpersona_cli.words import COMMANDS
@@ -34,20 +33,14 @@ TEXTS: Mapping[str, str] = {name: file.read_text("utf-8") for name, file in FILE
 ALL_TEXT = "\n".join(TEXTS.values())
 
 #: What stands for anything.
-_PLACEHOLDERS = {"NAME": "names.url-missing", "URL": "http://127.0.0.1:8401/embed", "...": "missing", "PATH": "a.zip"}
-_IDS = {trap.id for trap in ALL}
-#: Options after which a command writes, starts, shows or sends something.
-_DOES_MORE = {
-    "--output",
-    "-o",
-    "--write-waivers",
-    "--start",
-    "--live",
-    "--yes",
-    "--raw",
-    "--show-text",
-    "--sample-from-db",
+_PLACEHOLDERS = {
+    "NAME": "names.url-missing",
+    "URL": "http://127.0.0.1:8401/embed",
+    "...": "missing",
+    "PATH": "a.zip",
+    "FILE": "a.json",
 }
+_IDS = {trap.id for trap in ALL}
 
 
 def _lines() -> Iterator[str]:
@@ -57,7 +50,7 @@ def _lines() -> Iterator[str]:
         yield from (f"cpersona-cli {line}" for line in re.findall(r"`((?:reembed|backfill) [^`|]+)`", text))
 
 
-LINES = sorted({line.partition(" | ")[0].strip() for line in _lines()})
+LINES = sorted({line.strip() for line in _lines()})
 
 
 def _allowed() -> list[str]:
@@ -100,13 +93,8 @@ def test_what_needs_no_question_changes_nothing() -> None:
     allowed = _allowed()
     assert allowed
     for line in allowed:
-        tool, command, *more = line.split()
-        assert tool == "cpersona-cli"
-        assert command in {"doctor", "probe", "dimension", "advisory-preview"} or (command, *more[:1]) == (
-            "reembed",
-            "status",
-        )
-        assert not set(more) & _DOES_MORE
+        assert looks_only(line)
+        assert line.endswith(" --format agent"), "an agent pays for every character"
         assert "*" not in line, "an option could follow"
         assert line in LINES, "it is used"
 
@@ -116,7 +104,7 @@ def test_whatever_writes_stands_under_consent() -> None:
     for action in {*REEMBED, *BACKFILL} - {"status"}:
         assert re.search(rf"\b{action}\b", consent), action
     known = {name for _, command in commands() for name in options(command)}
-    assert known >= _DOES_MORE
+    assert known >= DOES_MORE - {"-o"}
     assert set(re.findall(r"`(--[a-z-]+)`", ALL_TEXT)) <= known
 
 
@@ -129,35 +117,35 @@ def test_every_name_exists() -> None:
     first = re.findall(r"^\| (.*?) \|", cases, re.MULTILINE)[2:]
     words = {word for cell in first for word in re.findall(r"`([^`]+)`", cell)} - named - set(COMMANDS)
     assert words <= {*State, *Kind}, words
-    states = re.search(r"`status` \(([^)]*)\)", TEXTS["references/json.md"])
-    assert states
-    assert set(re.findall(r"`(\w+)`", states[1])) == set(State)
-    for values in (Severity, Verdict):
-        assert {f"`{value}`" in TEXTS["references/json.md"] for value in values} == {True}
+    report = TEXTS["references/report.md"]
+    (states,) = re.findall(r"^`dimension` gives a `status`: (.*)\.$", report, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", states)) == set(State)
+    assert all(f"`{verdict}`" in report for verdict in Verdict)
+    assert all(f"`## {severity.upper()}`" in report for severity in Severity)
 
 
-def test_every_field_exists() -> None:
-    text = TEXTS["references/json.md"]
-    common = fields_of(Report(command="doctor"))
-    rows = re.findall(r"^\| (.*?) \|", text, re.MULTILINE)[2:]
-    known = {*common, "state", "unknown"}
-    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} <= known
-    explained = docs.ROOT.joinpath("docs", "json.md").read_text("utf-8")
-    named = set(re.findall(r"`([a-z]+_[a-z_]+|holders|refusals|warnings|complete|targets|detail)`", text))
-    assert {name for name in named if f"`{name}`" not in explained} == set()
+def test_every_word_of_a_report_exists() -> None:
+    page = docs.ROOT.joinpath("docs", "json.md").read_text("utf-8")
+    explained = set(re.findall(r"`([a-z-]+)`", page.partition("## For agents: ")[2].partition("\n## ")[0]))
+    rows = re.findall(r"^\| (.*?) \|", TEXTS["references/report.md"], re.MULTILINE)[2:]
+    assert {name for row in rows for name in re.findall(r"`([a-z-]{2,})`", row)} <= explained
+    shown = set(docs.ROOT.joinpath("cpersona_cli", "report", "reembed.py").read_text("utf-8").split('"'))
+    named = TEXTS["references/report.md"].partition("A plan of ")[2]
+    assert set(re.findall(r"`([a-z ]+)`", named)) - {"summary"} <= shown
 
 
-def test_the_short_form_of_a_document_works(tmp_path: Path) -> None:
-    (line,) = re.findall(r"^cpersona-cli doctor --json \| (python3 -c .*)$", TEXTS["SKILL.md"], re.MULTILINE)
-    _, flag, program = shlex.split(line)
+def test_the_first_command_of_the_skill_is_small(tmp_path: Path) -> None:
+    (line,) = re.findall(r"^```bash\n(cpersona-cli .*)\n```$", TEXTS["SKILL.md"], re.MULTILINE)
+    _, *words = shlex.split(line)
     script = Path(sys.executable).with_name("cpersona-cli")
-    env = {"HOME": str(tmp_path), "CPERSONA_EMBEDDING_MODE": "http", "CPERSONA_DB_PATH": str(tmp_path / "memory.db")}
-    whole = subprocess.run([script, "doctor", "--env", "--json"], env=env, capture_output=True, text=True, check=False)
-    short = subprocess.run(
-        [sys.executable, flag, program], input=whole.stdout, capture_output=True, text=True, check=True
-    ).stdout
-    found, kept = document(whole.stdout), json.loads(short)
-    assert kept["findings"] == found["findings"] != []
-    assert kept["unknown"] == [check for check in found["checks"] if check["state"] == "unknown"]
-    assert (kept["verdict"], kept["schema"]) == ("fail", "cpersona-cli/doctor/1")
-    assert len(short) * 4 < len(whole.stdout)
+    entry = {"command": "cpersona", "env": {"CPERSONA_EMBEDDING_MODE": "http", "CPERSONA_DB_PATH": "~/memory.db"}}
+    for client in (".claude.json", ".cursor/mcp.json"):
+        file = tmp_path / client
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps({"mcpServers": {"cpersona": entry}}), encoding="utf-8")
+    said = subprocess.run(
+        [script, *words], env={"HOME": str(tmp_path)}, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 1
+    assert "## FAULT names.url-missing" in said.stdout
+    assert 1000 < len(said.stdout.encode()) < 7000, "two broken clients; the document has 140 KB"
