@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from html import escape
 
+from cpersona_cli.report.figures import Copied, Table
 from cpersona_cli.report.layout import Style
 from cpersona_cli.report.model import Report, Section
 from cpersona_cli.report.wording import (
@@ -26,6 +28,10 @@ _VERDICTS = {"pass": "✅ pass", "fail": "❌ fail", "unknown": "❔ no verdict"
 
 # What has a meaning in Markdown, in the tables of GitHub, or begins HTML, a mention or a reference to a thread.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&])")
+# Mentions and references are looked for once the escapes are gone: only something in between keeps them off.
+_MENTION = re.compile(r"\\([@#])(?=\w)")
+
+_WIDTH = 72  # columns of a plot in characters
 
 
 def render(report: Report, _style: Style) -> str:
@@ -71,36 +77,52 @@ class _Markdown:
         yield ""
 
     def _section(self, section: Section) -> Iterator[str]:
-        """A table, folded away where it takes ``-v`` to see it in text."""
-        if not section.rows:
+        """Tables, and plots in characters; folded away where it takes ``-v`` to see it in text."""
+        if not section.rows and not section.figures:
             return
         if section.verbosity:
-            yield f"<details><summary>{self._text(section.title)}</summary>"
-        else:
-            yield f"**{self._text(section.title)}**" if section.title else ""
-        yield ""
-        with_where = any(where for _, _, where in section.rows)
-        yield "| | | |" if with_where else "| | |"
-        yield "|---|---|---|" if with_where else "|---|---|"
-        for row in section.rows:
-            cells = [self._text(cell) for cell in (row if with_where else row[:2])]
-            yield f"| {' | '.join(cells)} |"
-        yield ""
+            yield from self._folded(section.title)
+        elif section.title:
+            yield f"**{self._text(section.title)}**"
+            yield ""
+        if section.rows:
+            with_where = any(where for _, _, where in section.rows)
+            yield from self._table(("", "", "") if with_where else ("", ""), section.rows)
+        for figure in section.figures:
+            match figure:
+                case Table():
+                    yield from self._table(figure.header, figure.rows, figure.numbers)
+                case Copied():
+                    yield from self._block([line for text in figure.text for line in text.splitlines()])
+                    yield ""
+                case _:
+                    yield from self._block(list(figure.lines(_WIDTH)))
+                    yield ""
         if section.verbosity:
             yield "</details>"
             yield ""
 
     def _groups(self) -> Iterator[str]:
-        groups = tallies(self.report)
-        if not groups:
-            return
-        yield "<details><summary>Checks</summary>"
+        groups = [tuple(map(str, group)) for group in tallies(self.report)]
+        if groups:
+            yield from self._folded("Checks")
+            yield from self._table(("group", "passed", "ran", "not made"), groups, frozenset({1, 2, 3}))
+            yield "</details>"
+            yield ""
+
+    def _folded(self, title: str) -> Iterator[str]:
+        """The beginning of a fold, which is HTML: no backslash escapes anything in it."""
+        yield f"<details><summary>{escape(self.clean(title))}</summary>"
         yield ""
-        yield "| group | passed | ran | not made |"
-        yield "|---|---|---|---|"
-        yield from (f"| {group} | {passed} | {ran} | {skipped} |" for group, passed, ran, skipped in groups)
-        yield ""
-        yield "</details>"
+
+    def _table(
+        self, header: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int] = frozenset()
+    ) -> Iterator[str]:
+        """As many columns as the header has; those in ``numbers`` stand to the right."""
+        yield f"| {' | '.join(map(self._text, header))} |"
+        yield f"|{'|'.join('--:' if number in numbers else '---' for number in range(len(header)))}|"
+        for row in rows:
+            yield f"| {' | '.join(self._text(cell) for cell in row[: len(header)])} |"
         yield ""
 
     def _list(self, heading: str, sentences: Sequence[str]) -> Iterator[str]:
@@ -115,7 +137,7 @@ class _Markdown:
             yield f"Next: {self._code(self.report.next_command)}"
 
     def _text(self, text: str) -> str:
-        return _SPECIAL.sub(r"\\\1", self.clean(text))
+        return _MENTION.sub(r"\1<!-- -->", _SPECIAL.sub(r"\\\1", self.clean(text)))
 
     def _code(self, text: str) -> str:
         """Inline code, between more backticks than it holds in a row."""

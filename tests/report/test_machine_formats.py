@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 import os
 import re
+from html.parser import HTMLParser
 from pathlib import Path
 
 import jsonschema
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml, Skipped
+from markdown_it import MarkdownIt
 from support.reports import ALL, FAILING, HOME, NOTHING, PASSING, SECRET, URL_MISSING, USAGE
 
 from cpersona_cli.install.model import Place
 from cpersona_cli.record import replace
 from cpersona_cli.report import github, junit, markdown, sarif
 from cpersona_cli.report.exits import Exit
+from cpersona_cli.report.figures import Bars, Copied, Table
 from cpersona_cli.report.layout import Style
 from cpersona_cli.report.model import FailOn, Report, Section
 from cpersona_cli.report.output import FORMATS, Output, emit
+from cpersona_cli.text import safe
 from cpersona_cli.traps.model import Finding, Severity
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -211,7 +217,62 @@ def test_a_summary_that_cannot_be_written_changes_no_verdict(
 def test_markdown_takes_foreign_text_as_text() -> None:
     finding = replace(URL_MISSING, measured="<img src=x> @team #12 [a](b) | c `d`")
     text = markdown.render(Report(command="doctor", findings=(finding,), measured=1), Style())
-    assert r"\<img src=x\> \@team \#12 \[a\]\(b\) \| c \`d\`" in text
+    assert r"\<img src=x\> @<!-- -->team #<!-- -->12 \[a\]\(b\) \| c \`d\`" in text
+
+
+class Shown(HTMLParser):
+    """The words of a page, those in ``pre`` apart, and its tags."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.words, self.copied, self._in = "", "", False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self._in |= tag == "pre"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in &= tag != "pre"
+
+    def handle_data(self, data: str) -> None:
+        if self._in:
+            self.copied += data
+        else:
+            self.words += data
+
+
+@given(st.text("a1 .:@#<>&|`*_~[]()!\\-+=\"'\n\u202e", min_size=1).filter(lambda text: text.strip()))
+@example("<!-- x")
+@example("http://h/a|b_c_d")
+def test_markdown_shows_foreign_text_as_it_is(text: str) -> None:
+    """Read by a parser of the format: in a list, in a cell, in a title, in the title of a fold, and in a block."""
+    text = " ".join(f"x{text}x".split())
+    rows = [("", text, "")]
+    finding = replace(URL_MISSING, measured=text, repair=replace(URL_MISSING.repair, edit=text))
+    sections = (Section(title=text, rows=rows, verbosity=0), Section(title=text, rows=rows))
+    report = Report(command="doctor", findings=(finding,), measured=1, sections=sections)
+    reader = MarkdownIt("commonmark", {"html": True}).enable("table")
+    shown = Shown(reader.render(markdown.render(report, Style())))
+    clean = safe(text, 4000)
+    assert " ".join(shown.words.split()).count(clean) == 5
+    assert clean in shown.copied
+    assert set(shown.tags) <= {
+        *("h2", "h3", "p", "ul", "li", "strong", "code", "pre", "table", "thead", "tbody", "tr", "th", "td"),
+        *("details", "summary"),
+    }
+
+
+def test_markdown_has_the_tables_and_what_is_to_be_copied() -> None:
+    table = Table(header=("width", "label"), rows=[("768", "a|b")], numbers=frozenset({0}))
+    figures = (table, Copied(["one\n  two"]), Bars(rows=[("first", 2)]))
+    report = Report(command="doctor", measured=1, sections=(Section(title="", rows=(), verbosity=0, figures=figures),))
+    text = markdown.render(report, Style())
+    assert "| width | label |\n|--:|---|\n| 768 | a\\|b |\n" in text
+    assert "```\none\n  two\n```\n" in text
+    assert f"```\nfirst  2  {'█' * 62}\n```\n" in text
 
 
 def test_markdown_fences_are_longer_than_what_they_hold() -> None:
