@@ -26,7 +26,7 @@ from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.meaning import judge_vectors, norms
 from cpersona_cli.embedding.model import Endpoint, Mode, Outcome, Reply, ServerView
 from cpersona_cli.embedding.reply import Head, Sent, judge_failure
-from cpersona_cli.embedding.sentence import ERROR_BYTES, quotable
+from cpersona_cli.embedding.sentence import ERROR_BYTES, quotable, unquoted
 from cpersona_cli.embedding.transport import open_http
 from cpersona_cli.record import replace
 from cpersona_cli.text import bare_url
@@ -215,7 +215,7 @@ class Client:
     def _judged(self, reply: Reply, texts: list[str], size: int) -> Outcome:
         sent = Sent(mode=self.endpoint.mode, count=len(texts), size=size, proxied=bool(self._proxy))
         if not 200 <= reply.status < 300:
-            return self._of_head(judge_failure(reply, sent), reply, self._view_of_reply(reply, len(texts)))
+            return self._of_head(judge_failure(reply, sent), reply, texts, self._view_of_reply(reply, len(texts)))
         body = judge_body(reply, sent)
         if body.kind is Kind.OK and not self._keyless:
             # what passes here passes there, and a large reply takes long to be read a second time
@@ -229,7 +229,7 @@ class Client:
             return server_view.of_unsendable(self.endpoint)
         return server_view.of_reply(self.endpoint, reply, count)
 
-    def _of_head(self, head: Head, reply: Reply, view: ServerView) -> Outcome:
+    def _of_head(self, head: Head, reply: Reply, texts: list[str], view: ServerView) -> Outcome:
         location = reply.headers.get("location", "") if head.kind is Kind.REDIRECTED else ""
         evidence = [("form", head.info.form)]
         if location:
@@ -241,7 +241,7 @@ class Client:
             attempted=True,
             server_view=view,
             status=reply.status,
-            server_message=quotable(head.info.message, self.endpoint.secrets),
+            server_message=quotable(unquoted(head.info.message, texts), self.endpoint.secrets),
             retry_after=head.retry_after,
             limit=head.limit,
             evidence=self._shown(tuple(evidence)),
@@ -263,7 +263,7 @@ class Client:
             attempted=True,
             server_view=view,
             status=reply.status,
-            server_message=quotable(body.info.message, self.endpoint.secrets) if body.info else "",
+            server_message=quotable(unquoted(body.info.message, texts), self.endpoint.secrets) if body.info else "",
             retry_after=body.retry_after,
             limit=body.limit,
             vectors=body.vectors,

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from cpersona_cli.record import record
 from cpersona_cli.text import FOREIGN_LIMIT, redact, safe
 
 #: Bytes of an error reply that are looked at; no server's sentence stands further back.
 ERROR_BYTES = 1 << 20
+
+#: What stands for a part that is not shown. A repeated text is told by so many characters, or by so many of its middle.
+_HIDDEN, _SHORT, _RUN = "[…]", 8, 24
 
 _DEPTH = 8
 _LONGEST = 1000
@@ -80,8 +83,36 @@ def read_error(body: bytes, content_type: str = "") -> ErrorInfo:
 def quotable(message: str, secrets: Iterable[str] = ()) -> str:
     """``message`` as it may be shown: one line, no secrets, no account names, at most 300 characters."""
     hidden = tuple(secrets)
-    masked = _PRIVATE.sub("[…]", _without_pieces(redact(message, hidden), hidden))
+    masked = _PRIVATE.sub(_HIDDEN, _without_pieces(redact(message, hidden), hidden))
     return safe(re.sub(r"\s+", " ", masked).strip(), FOREIGN_LIMIT)
+
+
+def unquoted(message: str, texts: Sequence[str]) -> str:
+    """``message`` without what it repeats of the ``texts`` that were sent: whole ones, and runs of ``_RUN`` characters.
+
+    Memories are told to nobody who did not ask for them. Quotes as JSON escapes them are known, too.
+    """
+    if not message:
+        return ""
+    forms = [
+        form for text in texts for form in {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+    ]
+    for form in sorted(forms, key=len, reverse=True):
+        if len(form) >= _SHORT:
+            message = message.replace(form, _HIDDEN)
+    sent = "\n".join(forms)
+    shown, at = [], 0
+    while at < len(message):
+        end = at + _RUN
+        if end > len(message) or message[at:end] not in sent:
+            shown.append(message[at])
+            at += 1
+            continue
+        while end < len(message) and message[at : end + 1] in sent:
+            end += 1
+        shown.append(_HIDDEN)
+        at = end
+    return "".join(shown)
 
 
 def _without_pieces(text: str, secrets: tuple[str, ...], piece: int = 8) -> str:
@@ -95,7 +126,7 @@ def _without_pieces(text: str, secrets: tuple[str, ...], piece: int = 8) -> str:
         begin = max(end, text.rfind(" ", 0, at) + 1)
         shown.append(text[end:begin])
         if begin > end or not end:
-            shown.append("[…]")
+            shown.append(_HIDDEN)
         end = at + piece
         while end < len(text) and not text[end].isspace():
             end += 1

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cpersona_cli.embedding.model import Endpoint
-from cpersona_cli.embedding.sentence import ERROR_BYTES, quotable, read_error
+from cpersona_cli.embedding.sentence import ERROR_BYTES, quotable, read_error, unquoted
 
 SAID = "The falcon model is not here."
 
@@ -194,3 +194,20 @@ def test_total(raw: bytes, content_type: str) -> None:
     shown = quotable(read_error(raw, content_type).message)
     assert not UNSAFE.search(shown)
     assert not _is_raw_json(shown)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("cannot embed 'Jonas is allergic to hazelnuts.'", "cannot embed '[…]'"),
+        ("bad input: nas is allergic to hazelnuts, and so on", "bad input: […], and so on"),
+        ('input: {"texts": ["say \\"hello\\" to Mira\\nand Bo"]}', 'input: {"texts": ["[…]"]}'),
+        ('["\\u30ed\\u30b0\\u306f\\u4e09\\u5341\\u65e5"] is no text', '["[…]"] is no text'),
+        ("PIN 4711: too many tokens", "[…]: too many tokens"),
+        ("input is too large to process", "input is too large to process"),
+        ("", ""),
+    ],
+)
+def test_a_text_that_was_sent_is_not_repeated(message: str, shown: str) -> None:
+    texts = ["Jonas is allergic to hazelnuts.", 'say "hello" to Mira\nand Bo', "ログは三十日", "PIN 4711", "to"]
+    assert unquoted(message, texts) == shown
