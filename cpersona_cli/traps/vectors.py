@@ -72,6 +72,7 @@ def _backlog(facts: Facts) -> Iterator[Finding]:
             "make sure that the endpoint answers, then fill them in"
             if embedding
             else "set up an embedding endpoint if they are to be found by meaning, then fill them in",
+            "--only missing",
             "--dry-run",
         ),
     )
