@@ -28,15 +28,10 @@ if TYPE_CHECKING:
 HELP = """Operator toolkit for CPersona, the MCP memory server.
 
 \b
-  cpersona-cli doctor                  is memory configured so that it works?
-  cpersona-cli probe                   what answers at the embedding endpoint?
-  cpersona-cli dimension               do the stored vectors fit the endpoint?
-  cpersona-cli reembed                 rebuild the vectors with the model in use now
-  cpersona-cli advisory-preview        what will the agent be told?
-  cpersona-cli backfill PATH           bring old conversations in
-  cpersona-cli traps explain ID        what does a finding mean?
-  cpersona-cli demo                    watch it find and mend faults, on a scratch memory
-  cpersona-cli --version               which release is this?
+  cpersona-cli                   what stands on this machine
+  cpersona-cli doctor            the command to begin with; it changes nothing
+  cpersona-cli COMMAND --help    examples, options and exit codes
+  cpersona-cli --version         which release is this?
 """
 
 #: Options with one value, and a value that must not be lost.
@@ -114,6 +109,8 @@ def _parse(argv: Sequence[str]) -> Job | int:
         near = nearest(word, COMMANDS)
         hint = f"did you mean {near}?" if near else f"there are {', '.join(COMMANDS)}"
         raise UsageError(f"no such command: {safe(word, 60)}; {hint}")
+    if word == "traps" and (not argv[1:] or argv[1].startswith("-")) and not _ASKED_FOR_HELP & set(argv):
+        argv = [word, "list", *argv[1:]]
     _refuse_repeated(argv)
     import typer  # noqa: PLC0415
 
@@ -151,9 +148,12 @@ def _application(word: str = "") -> typer.Typer:
     """The parser of every command, or of ``word`` alone: describing the others takes longer than the parsing."""
     import typer  # noqa: PLC0415
 
+    from cpersona_cli.commands.overview import QUESTIONS  # noqa: PLC0415
+
     names = {"help_option_names": ["-h", "--help"]}
     app = typer.Typer(name=NAME, help=HELP, rich_markup_mode=None, context_settings=names)
     app.callback()(_only_commands)
+    questions = dict(QUESTIONS)
     for name in (word,) if word else COMMANDS:
         known = name.replace("-", "_")
         module = import_module(f"cpersona_cli.commands.{known}")
@@ -161,9 +161,9 @@ def _application(word: str = "") -> typer.Typer:
             book = typer.Typer(help=module.HELP, rich_markup_mode=None)
             book.command("list", help=module.LIST_HELP)(module.listing)
             book.command("explain", help=module.EXPLAIN_HELP)(module.explain)
-            app.add_typer(book, name=name)
+            app.add_typer(book, name=name, short_help=questions[name])
         else:
-            app.command(name, help=module.HELP)(getattr(module, known))
+            app.command(name, help=module.HELP, short_help=questions[name])(getattr(module, known))
     return app
 
 

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 HELP = """Every known way for a CPersona installation to be wrong.
 
 \b
+  cpersona-cli traps                              all of them
   cpersona-cli traps list --group names
-  cpersona-cli traps explain names.url-missing
+  cpersona-cli traps explain names.url-missing    what it costs, and how it is mended
 """
 
 LIST_HELP = """List the traps: id, severity, title.
