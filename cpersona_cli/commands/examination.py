@@ -151,7 +151,8 @@ def _unsettled(request: Request, facts: Facts) -> list[str]:
         sentences.append(f"{number} found, and no client would start any of them")
     else:
         clients = ", ".join(request.selection.clients)
-        sentences.append(f"no registration of CPersona was found{f' for {clients}' if clients else ''}")
+        elsewhere = "; name the file that has one (--registration), the database (--db) or this environment (--env)"
+        sentences.append(f"no registration of CPersona was found{f' for {clients}' if clients else elsewhere}")
     return sentences
 
 

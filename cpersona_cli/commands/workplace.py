@@ -113,12 +113,15 @@ def _one(databases: Sequence[Database], facts: Facts, machine: Machine, command:
     if facts.unfinished:
         raise CommandError("; ".join(facts.unfinished))
     if databases:
-        raise CommandError(f"{databases[0].path}: there is no such database")
+        raise CommandError(f"{databases[0].path}: there is no such database; `cpersona-cli doctor` shows those in use")
     if facts.registrations:
         raise CommandError(
             f"{plural(len(facts.registrations), 'registration')} found, and none tells a database; name it with --db"
         )
-    raise CommandError("no registration of CPersona was found; name the database with --db and the endpoint with --url")
+    raise CommandError(
+        "no registration of CPersona was found; name the database with --db, and for new vectors the endpoint with "
+        "--url; `cpersona-cli doctor` shows where was looked"
+    )
 
 
 def _chosen(databases: Sequence[Database], machine: Machine, command: str, ask: Ask | None) -> Database:
