@@ -9,6 +9,7 @@ import sqlite3
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 from cpersona_cli.store.files import sibling
 from cpersona_cli.store.model import StoreError
@@ -17,6 +18,22 @@ from cpersona_cli.store.sql import code_of
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} if os.name != "nt" else {errno.ENOSPC, errno.EFBIG}
 #: What SQLite keeps beside a database of its own.
 _LOGS = ("-wal", "-shm", "-journal")
+
+
+class Held:
+    """A database that is open until ``close``, or the end of a ``with`` block; an open transaction is taken back."""
+
+    connection: sqlite3.Connection
+
+    def close(self) -> None:
+        """Close it."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def make_private(path: Path) -> None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
 from cpersona_cli.record import field, record
@@ -23,7 +23,7 @@ from cpersona_cli.store.header import head_of
 from cpersona_cli.store.kinds import MAGIC
 from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.newrow import COLUMNS, digest_of
-from cpersona_cli.store.writing.disk import is_plain, make_private, publish, remove, told
+from cpersona_cli.store.writing.disk import Held, is_plain, make_private, publish, remove, told
 from cpersona_cli.store.writing.mainfile import TABLES, Main
 
 #: Suffixes of the database's own name: this file, and the copy of the database from before the last import.
@@ -159,7 +159,7 @@ def _imports(connection: sqlite3.Connection) -> tuple[Import, ...]:
     )
 
 
-class Record:
+class Record(Held):
     """The record of a database, open for writing; made where there is none. Every method raises ``StoreError``.
 
     To be used by one process at a time, under its job lock. ``number`` is that of the import under way.
@@ -175,15 +175,6 @@ class Record:
             self.connection.execute("PRAGMA synchronous=FULL")
         self.number = 0
         self.id = ""
-
-    def close(self) -> None:
-        self.connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def begin(self, action: Action, **kept: object) -> str:
         """Begin an import; the id it goes by."""

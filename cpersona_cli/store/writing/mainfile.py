@@ -8,7 +8,6 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
 from urllib.parse import quote
 
 from cpersona_cli.record import record
@@ -17,7 +16,7 @@ from cpersona_cli.store.job import digest
 from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.schema import NEWEST, OLDEST
 from cpersona_cli.store.sql import code_of
-from cpersona_cli.store.writing.disk import sync, told
+from cpersona_cli.store.writing.disk import Held, sync, told
 
 #: Kind -> its table and the column that is embedded.
 TABLES = {Kind.MEMORY: ("memories", "content"), Kind.EPISODE: ("episodes", "summary")}
@@ -51,7 +50,7 @@ class Stored:
     label: bytes | None
 
 
-class Main:
+class Main(Held):
     """The database at ``path``, open for writing; what it reads of texts are bytes.
 
     It never checkpoints on its own: that would lengthen the time for which others cannot write. Every method raises
@@ -74,16 +73,6 @@ class Main:
             except BaseException:
                 self.connection.close()
                 raise
-
-    def close(self) -> None:
-        """Close it; a transaction that is under way is taken back."""
-        self.connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def rows(self, kind: Kind) -> Iterator[Stored]:
         """Every row of a kind in order of id, in constant memory."""

@@ -14,12 +14,12 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from cpersona_cli.record import fields
 from cpersona_cli.store.model import Kind
 from cpersona_cli.store.newrow import NewRow, text_digest
-from cpersona_cli.store.writing.disk import told
+from cpersona_cli.store.writing.disk import Held, told
 
 #: Why a row is not new; the words read well after a number.
 SAME_TEXT = "equal texts in what is imported"
@@ -44,7 +44,7 @@ _MANY = 20_000
 _PAGE = 500
 
 
-class Scratch:
+class Scratch(Held):
     """The rows of one run. Every method may raise ``StoreError``. Use as a context manager."""
 
     def __init__(self) -> None:
@@ -56,8 +56,8 @@ class Scratch:
         self._added = 0
         try:
             with told(self.path):
-                self._connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-                self._connection.executescript(
+                self.connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+                self.connection.executescript(
                     f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=FILE; {_ROWS} BEGIN;"
                 )
         except BaseException:
@@ -67,24 +67,18 @@ class Scratch:
     def close(self) -> None:
         """Remove it."""
         with contextlib.suppress(sqlite3.Error):
-            self._connection.close()
+            super().close()
         self._discard()
         atexit.unregister(self._discard)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def add(self, row: NewRow) -> str:
         """Take a row in; empty, or the reason why it falls together with one that is here already."""
         stored = (*(getattr(row, name) for name in _FIELDS), text_digest(row.text))
         with told(self.path):
-            if self._connection.execute(_INSERT, stored).rowcount:
+            if self.connection.execute(_INSERT, stored).rowcount:
                 self._count()
                 return ""
-            same = self._connection.execute(
+            same = self.connection.execute(
                 "SELECT 1 FROM rows WHERE digest = ? AND kind = ? AND agent = ? AND project = ? AND channel = ?",
                 (stored[-1], row.kind, row.agent, row.project, row.channel),
             ).fetchone()
@@ -93,18 +87,18 @@ class Scratch:
     def _count(self) -> None:
         self._added += 1
         if self._added % _MANY == 0:
-            self._connection.execute("COMMIT")
-            self._connection.execute("BEGIN")
+            self.connection.execute("COMMIT")
+            self.connection.execute("BEGIN")
 
     def know(self, episodes: Iterable[tuple[str, str]]) -> None:
         """Remember (key, last) of episodes that earlier runs stored; later ones win."""
         with told(self.path):
-            self._connection.executemany("INSERT OR REPLACE INTO known VALUES (?, ?)", episodes)
+            self.connection.executemany("INSERT OR REPLACE INTO known VALUES (?, ?)", episodes)
 
     def covered(self, key: str) -> str | None:
         """The last message that an earlier episode with this key covers; None where there is none."""
         with told(self.path):
-            found = self._connection.execute("SELECT last FROM known WHERE key = ?", (key,)).fetchone()
+            found = self.connection.execute("SELECT last FROM known WHERE key = ?", (key,)).fetchone()
         return None if found is None else str(found[0])
 
     def rows(self, kind: Kind | None = None) -> Iterator[tuple[int, NewRow]]:
@@ -116,7 +110,7 @@ class Scratch:
 
     def _page(self, kind: Kind | None, after: int) -> list[tuple[int, NewRow]]:
         with told(self.path):
-            found = self._connection.execute(
+            found = self.connection.execute(
                 f"SELECT n, {', '.join(_FIELDS)} FROM rows"  # noqa: S608
                 " WHERE n > ? AND state = '' AND kind = ifnull(?, kind) ORDER BY n LIMIT ?",
                 (after, kind, _PAGE),
@@ -126,28 +120,28 @@ class Scratch:
     def set(self, states: Iterable[tuple[int, str]]) -> None:
         """Say what became of rows, by their numbers."""
         with told(self.path):
-            self._connection.executemany("UPDATE rows SET state = ? WHERE n = ?", ((s, n) for n, s in states))
+            self.connection.executemany("UPDATE rows SET state = ? WHERE n = ?", ((s, n) for n, s in states))
 
     def date(self, created: Iterable[tuple[int, str]]) -> None:
         """Give episodes another ``created``."""
         with told(self.path):
-            self._connection.executemany("UPDATE rows SET created = ? WHERE n = ?", ((c, n) for n, c in created))
+            self.connection.executemany("UPDATE rows SET created = ? WHERE n = ?", ((c, n) for n, c in created))
 
     def forget_states(self) -> None:
         """Every row is open again."""
         with told(self.path):
-            self._connection.execute("UPDATE rows SET state = '' WHERE state <> ''")
+            self.connection.execute("UPDATE rows SET state = '' WHERE state <> ''")
 
     def agents(self) -> tuple[str, ...]:
         """Whose rows are open."""
         with told(self.path):
-            found = self._connection.execute("SELECT DISTINCT agent FROM rows WHERE state = '' ORDER BY 1")
+            found = self.connection.execute("SELECT DISTINCT agent FROM rows WHERE state = '' ORDER BY 1")
             return tuple(str(agent) for (agent,) in found)
 
     def newest(self) -> Sequence[tuple[str, str, str, str]]:
         """The latest ``created`` of the open episodes of each (agent, project, channel)."""
         with told(self.path):
-            return self._connection.execute(
+            return self.connection.execute(
                 "SELECT agent, project, channel, max(created) FROM rows WHERE state = '' AND kind = ?"
                 " GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
                 (Kind.EPISODE,),
@@ -156,14 +150,14 @@ class Scratch:
     def places(self) -> Sequence[tuple[str, str, str]]:
         """Where open rows will lie."""
         with told(self.path):
-            return self._connection.execute(
+            return self.connection.execute(
                 "SELECT DISTINCT agent, project, channel FROM rows WHERE state = '' ORDER BY 1, 2, 3"
             ).fetchall()
 
     def size(self) -> Mapping[Kind, tuple[int, int]]:
         """Open rows by kind, and the characters of their texts."""
         with told(self.path):
-            found = self._connection.execute(
+            found = self.connection.execute(
                 "SELECT kind, count(*), sum(length(text)) FROM rows WHERE state = '' GROUP BY kind"
             ).fetchall()
         return {Kind(kind): (rows, characters) for kind, rows, characters in found}
@@ -172,7 +166,7 @@ class Scratch:
         """What was read, by what becomes of it: ``done`` where any of its rows has that state, else their state."""
         with told(self.path):
             return dict(
-                self._connection.execute(
+                self.connection.execute(
                     "SELECT state, count(*) FROM (SELECT iif(max(state = ?1), ?1, max(state)) AS state FROM rows"
                     " WHERE kind = ?2 GROUP BY item) GROUP BY state ORDER BY count(*) DESC, state",
                     (done, kind),

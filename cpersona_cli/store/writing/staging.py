@@ -21,7 +21,7 @@ from cpersona_cli.store.files import sibling
 from cpersona_cli.store.job import JobError, JobState, Refused, Staged, Target, record_path, staging_path
 from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.writing import stagingfile
-from cpersona_cli.store.writing.disk import is_plain, publish, remove, told
+from cpersona_cli.store.writing.disk import Held, is_plain, publish, remove, told
 from cpersona_cli.store.writing.joblock import JobLock
 from cpersona_cli.store.writing.stagingfile import Meta, StagingCounts
 from cpersona_cli.store.writing.undofile import next_path
@@ -31,7 +31,7 @@ from cpersona_cli.store.writing.vectors import finite
 _ASKED = 500
 
 
-class Staging:
+class Staging(Held):
     """An open job: the lock on it, and its file. Use as a context manager, from one thread at a time.
 
     Every method may raise ``StoreError``. ``notes`` are sentences for the user about what was found when it was
@@ -45,7 +45,7 @@ class Staging:
         self.path = staging_path(database)
         self.fresh = fresh
         self.notes = tuple(notes)
-        self._connection = connection
+        self.connection = connection
         self._lock = lock
         with told(self.path):
             self._meta = stagingfile.read_meta(connection)
@@ -138,14 +138,8 @@ class Staging:
     def close(self) -> None:
         """Close the file and give the lock back; harmless when done twice."""
         with contextlib.suppress(sqlite3.Error):
-            self._connection.close()
+            super().close()
         self._lock.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def meta(self) -> Meta:
@@ -174,18 +168,18 @@ class Staging:
 
     def keep(self, name: str, value: object) -> None:
         """Keep something of the caller's with the job (plan figures, learned limits), as JSON."""
-        with told(self.path), self._connection:
-            stagingfile.write_values(self._connection, {f"kept.{name}": value})
+        with told(self.path), self.connection:
+            stagingfile.write_values(self.connection, {f"kept.{name}": value})
 
     def kept(self, name: str) -> Any:  # noqa: ANN401 - JSON
         """What ``keep`` kept under a name; None where nothing was."""
         with told(self.path):
-            return stagingfile.read_values(self._connection).get(f"kept.{name}")
+            return stagingfile.read_values(self.connection).get(f"kept.{name}")
 
     def _write_meta(self, **changes: object) -> None:
-        with told(self.path), self._connection:
-            stagingfile.write_values(self._connection, {**changes, "heartbeat": time.time()})
-            self._meta = stagingfile.read_meta(self._connection)
+        with told(self.path), self.connection:
+            stagingfile.write_values(self.connection, {**changes, "heartbeat": time.time()})
+            self._meta = stagingfile.read_meta(self.connection)
 
     def add(self, staged: Iterable[Staged], refused: Iterable[Refused] = ()) -> None:
         """Keep the outcome of a batch in one commit. What was known of the same rows before is replaced.
@@ -206,35 +200,35 @@ class Staging:
                     f"the endpoint gave a vector that holds no finite numbers (row {entry.kind}:{entry.id}):"
                     " nothing of this batch was kept"
                 )
-        with told(self.path), self._connection:
+        with told(self.path), self.connection:
             for entry in staged:
-                self._connection.execute(
+                self.connection.execute(
                     "INSERT INTO vectors(digest, vector, sum) VALUES (?, ?, ?)"
                     " ON CONFLICT(digest) DO UPDATE SET vector = excluded.vector, sum = excluded.sum",
                     (entry.digest, entry.vector, zlib.crc32(entry.vector, zlib.crc32(entry.digest))),
                 )
-            self._connection.executemany(
+            self.connection.executemany(
                 "INSERT OR REPLACE INTO rows(kind, id, digest, ref)"
                 " SELECT ?, ?, digest, ref FROM vectors WHERE digest = ?",
                 ((entry.kind, entry.id, entry.digest) for entry in staged),
             )
-            self._connection.executemany(
+            self.connection.executemany(
                 "INSERT OR REPLACE INTO rows(kind, id, digest, ref, reason, detail, tokens)"
                 " VALUES (?, ?, ?, NULL, ?, ?, ?)",
                 ((r.kind, r.id, r.digest, r.reason, r.detail, r.tokens) for r in refused),
             )
-            stagingfile.write_values(self._connection, {"heartbeat": time.time()})
+            stagingfile.write_values(self.connection, {"heartbeat": time.time()})
 
     def discard(self, rows: Iterable[tuple[Kind, int]]) -> None:
         """Forget the vectors of some rows, in one commit: they may be another model's. Equal texts forget theirs."""
-        with told(self.path), self._connection:
+        with told(self.path), self.connection:
             for kind, identifier in rows:
-                found = self._connection.execute(
+                found = self.connection.execute(
                     "SELECT ref FROM rows WHERE kind = ? AND id = ?", (kind, identifier)
                 ).fetchone()
                 if found is not None and found[0] is not None:
-                    self._connection.execute("DELETE FROM vectors WHERE ref = ?", found)
-            self._connection.execute("DELETE FROM rows WHERE ref IS NOT NULL AND ref NOT IN (SELECT ref FROM vectors)")
+                    self.connection.execute("DELETE FROM vectors WHERE ref = ?", found)
+            self.connection.execute("DELETE FROM rows WHERE ref IS NOT NULL AND ref NOT IN (SELECT ref FROM vectors)")
 
     def staged_digests(self, kind: Kind, ids: Sequence[int]) -> dict[int, bytes]:
         """The digests of the texts for which rows have a vector here; rows without one are left out."""
@@ -256,23 +250,23 @@ class Staging:
         with told(self.path):
             for start in range(0, len(ids), _ASKED):
                 part = ids[start : start + _ASKED]
-                yield from self._connection.execute(f"{query} ({','.join('?' * len(part))})", (kind, *part))
+                yield from self.connection.execute(f"{query} ({','.join('?' * len(part))})", (kind, *part))
 
     def vector_for(self, digest: bytes) -> bytes | None:
         """The vector of a text, by its digest; None where it was not embedded yet."""
         with told(self.path):
-            found = self._connection.execute("SELECT vector FROM vectors WHERE digest = ?", (digest,)).fetchone()
+            found = self.connection.execute("SELECT vector FROM vectors WHERE digest = ?", (digest,)).fetchone()
         return None if found is None else bytes(found[0])
 
     def counts(self) -> StagingCounts:
         """What is here; one look at every entry, not at the vectors."""
         with told(self.path):
-            return stagingfile.counts_of(self._connection)
+            return stagingfile.counts_of(self.connection)
 
     def refused(self, kind: Kind | None = None) -> Iterator[Refused]:
         """Rows that have a reason in the place of a vector, in order of kind and id."""
         with told(self.path):
-            for entry in self._connection.execute(
+            for entry in self.connection.execute(
                 "SELECT kind, id, digest, reason, detail, tokens FROM rows"
                 " WHERE ref IS NULL AND kind = ifnull(?, kind) ORDER BY kind, id",
                 (kind,),
@@ -282,7 +276,7 @@ class Staging:
     def staged(self, kind: Kind, *, after: int = 0) -> Iterator[Staged]:
         """Rows of a kind with their new vectors, in order of id, in constant memory."""
         with told(self.path):
-            for entry in self._connection.execute(
+            for entry in self.connection.execute(
                 "SELECT id, rows.digest, vector FROM rows JOIN vectors ON vectors.ref = rows.ref"
                 " WHERE kind = ? AND id > ? ORDER BY id",
                 (kind, after),
@@ -296,9 +290,9 @@ class Staging:
         chosen = "SELECT kind, id, digest, ref FROM rows WHERE ref IS NOT NULL ORDER BY kind, id"
         found = []
         with told(self.path):
-            for place, (kind, identifier, text, ref) in enumerate(self._connection.execute(chosen)):
+            for place, (kind, identifier, text, ref) in enumerate(self.connection.execute(chosen)):
                 if place in wanted:
-                    one = self._connection.execute("SELECT vector FROM vectors WHERE ref = ?", (ref,)).fetchone()
+                    one = self.connection.execute("SELECT vector FROM vectors WHERE ref = ?", (ref,)).fetchone()
                     found.append(Staged(Kind(kind), identifier, text, one[0]))
         return found
 
@@ -322,7 +316,7 @@ def open_job(database: Path, target: Target, *, only: str = "all", cut_texts: bo
             else:
                 if staging.state is not JobState.CUT and _goes_on(staging, target, only, cut_texts):
                     return staging
-                staging._connection.close()  # noqa: SLF001 - closed without its lock, which the new job takes over
+                staging.connection.close()  # without its lock, which the new job takes over
         return Staging._begin(database, lock, target, only=only, cut_texts=cut_texts, notes=notes)  # noqa: SLF001
     except BaseException:
         lock.release()

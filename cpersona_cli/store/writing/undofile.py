@@ -20,7 +20,7 @@ from cpersona_cli.store.header import head_of
 from cpersona_cli.store.job import Target, undo_path
 from cpersona_cli.store.kinds import MAGIC
 from cpersona_cli.store.model import Kind, StoreError
-from cpersona_cli.store.writing.disk import is_plain, make_private, publish, remove, told
+from cpersona_cli.store.writing.disk import Held, is_plain, make_private, publish, remove, told
 
 #: ``application_id`` of an undo file: the letters cpRU.
 APPLICATION = 0x63705255
@@ -83,7 +83,7 @@ class UndoMeta:
     counts: Mapping[str, int]
 
 
-class UndoFile:
+class UndoFile(Held):
     """An open undo file. Raises ``sqlite3.Error`` and ``OSError``; used within ``told``."""
 
     def __init__(self, path: Path) -> None:
@@ -106,15 +106,6 @@ class UndoFile:
         made = cls(path)
         made.connection.executescript(f"BEGIN;{_TABLES}COMMIT;")
         return made
-
-    def close(self) -> None:
-        self.connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @contextlib.contextmanager
     def change(self) -> Iterator[None]:
