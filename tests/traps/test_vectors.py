@@ -76,7 +76,12 @@ CASES = (
     case("backlog", "none", seen(counts={"memories": 10}), "pass"),
     case("backlog", "nobody embeds", seen({}, unembedded=3, counts={"memories": 3}), says="as no client embeds"),
     case("backlog", "kept remotely by choice", seen({**REMOTE, "CPERSONA_STORE_BLOB": "false"}, unembedded=3), "pass"),
-    case("backlog", "remote, and kept here too", seen(REMOTE, unembedded=3, counts={"memories": 9}), says="--only missing --dry-run"),
+    case(
+        "backlog",
+        "remote, and kept here too",
+        seen(REMOTE, unembedded=3, counts={"memories": 9}),
+        says="--only missing --dry-run",
+    ),
     case("backlog", "no client known", nobody(unembedded=1, counts={"memories": 4}), says="1 of 4"),
     case("unlabelled", "some", seen(labels={"": 4, "a": 1}), says="4 of 5 vectors"),
     case("unlabelled", "none", seen(labels={"a": 5}), "pass"),
