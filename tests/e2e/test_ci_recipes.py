@@ -139,14 +139,32 @@ def test_the_hook_checks_each_file_it_is_given(tmp_path: Path) -> None:
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps({"servers" if "vscode" in name else "mcpServers": entries}), encoding="utf-8")
-    command = [str(SCRIPT), *shlex.split(entry[1])[1:], ".mcp.json", ".vscode/mcp.json", "--json"]
-    env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    ended = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".cursor/mcp.json").write_text('{"mcpServers": {"notes": {"command": "notes"}}}', encoding="utf-8")
+    path = os.pathsep.join((str(SCRIPT.parent), os.environ["PATH"]))
+    env = {"HOME": str(tmp_path), "PATH": path, "CPERSONA_CLI_FORMAT": "json"}
+
+    def ran(*files: str) -> subprocess.CompletedProcess[str]:
+        command = [*shlex.split(entry[1]), *files]
+        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert (ran(".cursor/mcp.json").returncode, ran(".cursor/mcp.json").stdout) == (0, ""), "it registers no CPersona"
+    assert ran(".mcp.json").returncode == 0
+    ended = ran(".cursor/mcp.json", ".mcp.json", ".vscode/mcp.json")
     assert ended.returncode == 1, ended.stdout
     said = json.loads(ended.stdout)
     assert len(said["registrations"]) == 2
     wrong = [finding for finding in said["findings"] if finding["trap"] == "names.mode-unsupported"]
     assert [Path(finding["place"]["file"]).parent.name for finding in wrong] == [".vscode"]
+    # Which release `cpersona` is cannot be told here: no verdict, and no reason to refuse a commit.
+    http = {**good, "CPERSONA_EMBEDDING_MODE": "http", "CPERSONA_EMBEDDING_URL": "http://127.0.0.1:8401/embed"}
+    untold = {"cpersona": {"command": "cpersona", "env": http}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": untold}), encoding="utf-8")
+    (tmp_path / "cpersona").write_text("#!/bin/sh\n", encoding="utf-8")
+    (tmp_path / "cpersona").chmod(0o755)
+    env["PATH"] = os.pathsep.join((str(tmp_path), path))
+    passed = ran(".mcp.json")
+    assert (passed.returncode, json.loads(passed.stdout)["exit_code"]) == (0, 3)
     for name in ("package.json", "docs/mcp.json", "mcp.json"):
         assert not re.search(pattern[1], name)
 
