@@ -2,16 +2,17 @@
 
 The server's own distribution installs a script ``cpersona`` that ignores its arguments and speaks MCP on stdout. An
 MCP client that starts ours must notice no difference, so this module imports nothing heavy and prints nothing on
-stdout, and whatever is not meant for this tool goes to the server untouched.
+stdout, and whatever is not meant for this tool goes to the server untouched. It is read in less than a millisecond:
+an interrupt that comes before ``tool`` is at work would be answered with a traceback.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import NoReturn
 
-from cpersona_cli.text import nearest, safe
-from cpersona_cli.words import COMMANDS
+TYPE_CHECKING = False  # what typing says of it, without the time that typing takes
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _OPTIONS = ("-h", "--help", "--version")
 
@@ -19,9 +20,18 @@ _OPTIONS = ("-h", "--help", "--version")
 def tool() -> NoReturn:
     """Script ``cpersona-cli``: run this tool with the process's arguments and exit with the report's code."""
     try:
+        import os  # noqa: PLC0415 - as said above
+        import signal  # noqa: PLC0415
+
+        hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is to be ignored
+        if hears:
+            # an exception in the middle of an import may end up in a callback, which prints it and goes on
+            signal.signal(signal.SIGINT, lambda *_: os._exit(130))
         from cpersona_cli.app import main  # noqa: PLC0415 - the server's path must not pay for the application
         from cpersona_cli.commands.process import delivered  # noqa: PLC0415
 
+        if hears:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         code = main(sys.argv[1:])
         delivered()
     except KeyboardInterrupt:  # before there was anything to report with
@@ -35,9 +45,13 @@ def dispatch() -> NoReturn:
     A word that a person mistyped (at a terminal, or within two edits of one of ours anywhere) must not start a
     server: in a CI step that would end with exit 0 and prove nothing. It is answered on stderr with exit 2.
     """
+    from cpersona_cli.words import COMMANDS  # noqa: PLC0415 - as said above
+
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     if word in COMMANDS or word in _OPTIONS:
         tool()
+    from cpersona_cli.text import nearest, safe  # noqa: PLC0415
+
     meant = nearest(word, (*COMMANDS, "--help", "--version")) if len(word) > 2 else None
     if meant or (word and _at_terminal()):
         _refuse(f"no such command: {safe(word, 60)}", f"did you mean: cpersona {meant}" if meant else _usage())
@@ -48,6 +62,8 @@ def dispatch() -> NoReturn:
 
 
 def _usage() -> str:
+    from cpersona_cli.words import COMMANDS  # noqa: PLC0415
+
     return f"this tool: cpersona-cli {{{','.join(COMMANDS)}}} (--help tells more)"
 
 

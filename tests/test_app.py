@@ -333,6 +333,27 @@ def test_an_interruption_before_there_is_anything_to_report_with() -> None:
     assert (answer.returncode, answer.stdout, answer.stderr) == (130, "", "")
 
 
+def test_an_interruption_while_the_tool_is_loaded_says_nothing() -> None:
+    """Wherever it comes, also in a callback of the import machinery, which prints what it catches and goes on."""
+    code = (
+        "import signal, sys\n"
+        "before = set(sys.modules)\n"
+        "from cpersona_cli import entry\n"
+        "known = {'__future__', 'cpersona_cli', 'cpersona_cli.entry'}\n"
+        "assert set(sys.modules) - before <= known, 'reading it takes too long'\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'cpersona_cli.app':\n"
+        "            try: signal.raise_signal(signal.SIGINT)\n"
+        "            except KeyboardInterrupt: print('Exception ignored')\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "sys.argv = ['cpersona-cli', '--version']\n"
+        "entry.tool()"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stdout, answer.stderr) == (130, "", "")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["doctor", "-h"], ["traps", "--help"]], ids=" ".join)
 def test_an_answer_that_a_full_disk_refuses(words: list[str]) -> None:
