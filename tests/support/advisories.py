@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from support import forked
 from support.stores import Server
 
 from cpersona_cli.advisory.child import Command, ask
@@ -72,7 +73,7 @@ class Http:
 
     def __init__(self, folder: Path, env: Mapping[str, str], python: str) -> None:
         self.port = closed_port()
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("CPERSONA_", "EMBEDDING_"))}
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("CPERSONA_", "EMBEDDING_", "COV"))}
         given = {
             "CPERSONA_DB_PATH": str(folder / "memory.db"),
             "CPERSONA_UPDATE_CHECK": "false",
@@ -81,10 +82,7 @@ class Http:
             "CPERSONA_AUTH_TOKEN": TOKEN,
         }
         self._log = (folder / "http.log").open("ab")
-        self.process = subprocess.Popen(
-            [python, "-m", "cpersona"], env={**clean, **given, **env}, cwd=folder, stdin=subprocess.DEVNULL,
-            stdout=self._log, stderr=self._log,
-        )  # fmt: skip
+        self.process = forked.start(python, "cpersona", env={**clean, **given, **env}, cwd=folder, log=self._log)
         self._number = 0
         self._wait()
 
@@ -127,7 +125,9 @@ class Http:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait(20)
-        self._log.close()
+        for stream in (self.process.stdin, self.process.stdout, self._log):
+            assert stream is not None
+            stream.close()
 
 
 @contextmanager

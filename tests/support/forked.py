@@ -2,7 +2,7 @@
 
 Each interpreter that has a server gets one such process for each worker of the tests. A fork imports the server itself,
 with the environment, the folder and the streams that it was given; only the libraries are there already. What it cannot
-have is a command line and an environment of its own in the tables of the system: ``Server(..., fresh=True)`` has them.
+have is a command line and an environment of its own in the tables of the system: with ``fresh`` it is no fork.
 """
 
 from __future__ import annotations
@@ -28,15 +28,20 @@ _LIBRARIES = ("mcp.server.fastmcp", "mcp.server.stdio", "mcp.server.streamable_h
               "aiosqlite", "httpx", "numpy", "sse_starlette", "uvicorn", "jwt")  # fmt: skip
 
 
-def start(python: str, module: str, *, env: Mapping[str, str], cwd: Path, log: IO[bytes]) -> Forked:
+def start(
+    python: str, module: str, *, env: Mapping[str, str], cwd: Path, log: IO[bytes], fresh: bool = False
+) -> subprocess.Popen[bytes] | Forked:
     """``python -m module`` with its standard input and output as pipes, and its errors in ``log``."""
-    return _parent(python).fork(module, env, cwd, log)
+    if not fresh and hasattr(os, "pidfd_open") and _of_python(env) == _of_python(os.environ):
+        return _parent(python).fork(module, env, cwd, log)
+    return subprocess.Popen(
+        [python, "-m", module], env=env, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+    )
 
 
-def possible(env: Mapping[str, str]) -> bool:
-    """Whether a fork is the same as a new process: the interpreter itself reads some variables when it starts."""
-    own = {name: text for name, text in os.environ.items() if name.startswith("PYTHON")}
-    return hasattr(os, "pidfd_open") and own == {name: text for name, text in env.items() if name.startswith("PYTHON")}
+def _of_python(env: Mapping[str, str]) -> Mapping[str, str]:
+    """What the interpreter itself reads when it starts, which a fork does not do again."""
+    return {name: text for name, text in env.items() if name.startswith("PYTHON")}
 
 
 class Forked:
@@ -64,10 +69,16 @@ class Forked:
             os.close(self._end)
         return self.returncode
 
-    def kill(self) -> None:
-        """``kill -9``, unless it is over."""
+    def send_signal(self, number: int) -> None:
+        """Nothing, when it is over."""
         if self.poll() is None:
-            os.kill(self.pid, signal.SIGKILL)
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
 
 class _Parent:

@@ -37,8 +37,6 @@ class Server:
     With ``fresh``, also its command line and its environment are seen from outside as they are (``support.forked``).
     """
 
-    process: subprocess.Popen[bytes] | forked.Forked
-
     def __init__(
         self, database: Path, env: Mapping[str, str] | None = None, python: str = sys.executable, *, fresh: bool = False
     ) -> None:
@@ -50,17 +48,7 @@ class Server:
             **(env or {}),
         }
         self._log = (database.parent.parent / f"{database.parent.name}.server.log").open("ab")
-        if fresh or not forked.possible(clean):
-            self.process = subprocess.Popen(
-                [python, "-m", "cpersona"],
-                env=clean,
-                cwd=database.parent,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._log,
-            )
-        else:
-            self.process = forked.start(python, "cpersona", env=clean, cwd=database.parent, log=self._log)
+        self.process = forked.start(python, "cpersona", env=clean, cwd=database.parent, log=self._log, fresh=fresh)
         self._id = 0
         self._ask(
             "initialize",
