@@ -48,7 +48,7 @@ class Table:
             yield "  ".join(self._cell(text, sizes[number], number) for number, text in enumerate(row)).rstrip()
 
     def _cell(self, text: str, size: int, number: int) -> str:
-        text = _cut(text, size)
+        text = cut(text, size)
         return " " * (size - columns(text)) + text if number in self.numbers else pad(text, size)
 
 
@@ -171,7 +171,8 @@ def _axis(first: str, last: str, room: int) -> str:
     return f"{first}{' ' * gap}{last}" if gap > 0 and first != last else first if first == last else f"{first} {last}"
 
 
-def _cut(text: str, size: int) -> str:
+def cut(text: str, size: int) -> str:
+    """``text`` with an ellipsis for what is beyond ``size`` columns."""
     if columns(text) <= size:
         return text
     while text and columns(text) >= size:

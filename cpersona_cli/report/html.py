@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from cpersona_cli import __version__
+from cpersona_cli.report.figures import Copied
 from cpersona_cli.report.layout import Style
 from cpersona_cli.report.model import Report, Section
-from cpersona_cli.report.svg import draw
+from cpersona_cli.report.svg import draw, is_picture
 from cpersona_cli.report.wording import (
     account,
     cleaner,
@@ -39,7 +40,7 @@ body{margin:0;background:var(--bg);color:var(--ink);font:16px/1.5 system-ui,-app
 main{max-width:60rem;margin:0 auto;padding:1.25rem 1rem 3rem}
 h1{font-size:1.3rem;margin:0 .6rem .2rem 0;display:inline-block}
 h2{font-size:1.05rem;margin:0 0 .4rem}
-h2 code{font-weight:400;font-size:.85em;background:none;padding:0;color:var(--soft)}
+h2 code{font-weight:400;white-space:nowrap;font-size:.85em;background:none;padding:0;color:var(--soft)}
 .verdict,.mark{display:inline-block;border:1px solid currentColor;border-radius:999px;padding:.05rem .65rem;
 font-size:.85rem;font-weight:600}
 .pass{color:var(--pass)}.fail,.fault{color:var(--fault)}.unknown{color:var(--unknown)}
@@ -53,20 +54,21 @@ article .mark{margin-right:.5rem}.mark.fault{color:var(--fault)}.mark.warning{co
 dl{margin:.3rem 0;display:grid;grid-template-columns:6.2rem 1fr;gap:.15rem .8rem}
 dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
 pre,code{font:.87em/1.45 ui-monospace,SFMono-Regular,Consolas,monospace;background:var(--code);border-radius:6px}
-pre{padding:.6rem .7rem;overflow-x:auto;margin:.5rem 0 0}code{padding:.05rem .3rem}
+pre{padding:.6rem .7rem;margin:.5rem 0 0;white-space:pre-wrap;overflow-wrap:anywhere}code{padding:.05rem .3rem}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:.92rem}
-th,td{text-align:left;padding:.25rem .6rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top;
-overflow-wrap:anywhere}
-td:first-child{min-width:7rem}
-th{font-weight:600;color:var(--soft)}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
+th,td{text-align:left;padding:.25rem .9rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top}
+th,.n{white-space:nowrap}th{font-weight:600;color:var(--soft)}.n{text-align:right;font-variant-numeric:tabular-nums}
+.facts td{overflow-wrap:anywhere}.facts td:first-child{min-width:7rem}
 summary{cursor:pointer;font-weight:600}ul{margin:.3rem 0;padding-left:1.2rem}
-figure{margin:.8rem 0 0;overflow-x:auto}svg{width:100%;height:auto;display:block;min-width:30rem;max-width:44rem}
+figure{margin:.8rem 0 0}svg{width:100%;height:auto;display:block;max-width:28rem}
 svg text{font:12px system-ui,sans-serif;fill:var(--ink)}svg .soft{fill:var(--soft)}
 .s0{fill:var(--a)}.s1{fill:var(--b)}.s2{fill:var(--fault)}.s3{fill:var(--c)}.s4{fill:var(--warning)}
 .ground{fill:var(--line)}
 footer{color:var(--soft);font-size:.85rem}
-@media (max-width:34rem){dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.35rem}}
+@media (max-width:34rem){dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.35rem}
+.facts td{display:block;padding:.1rem 0;border:0}.facts td:first-child{color:var(--soft)}
+.facts tr{display:block;border-bottom:1px solid var(--line);padding:.2rem 0}}
 @media print{article,section,details{break-inside:avoid}}
 """.strip()
 
@@ -142,8 +144,8 @@ class _Page:
         yield "</article>"
 
     def _section(self, section: Section) -> Iterator[str]:
-        """Shown open, or folded where it takes ``-v`` to see it in text."""
-        folded = section.verbosity > 0
+        """Shown open, or folded where it takes ``-v`` to see it in text and is no picture."""
+        folded = section.verbosity > 0 and not any(map(is_picture, section.figures))
         name = self.text(section.title)
         yield f"<details><summary>{name}</summary>" if folded else f"<section><h2>{name}</h2>"
         if section.rows:
@@ -151,7 +153,10 @@ class _Page:
             body = [[self.text(cell) for cell in (row if with_where else row[:2])] for row in section.rows]
             yield from _table((), body)
         for figure in section.figures:
-            yield f"<figure>{draw(figure, self.text)}</figure>"
+            if isinstance(figure, Copied):
+                yield from ("<pre>" + "\n".join(map(self.code, part.splitlines())) + "</pre>" for part in figure.text)
+            else:
+                yield f"<figure>{draw(figure, self.text)}</figure>"
         yield "</details>" if folded else "</section>"
 
     def _groups(self) -> Iterator[str]:
@@ -177,7 +182,7 @@ def _table(
             f"<{tag}{' class=n' if number in numbers else ''}>{cell}</{tag}>" for number, cell in enumerate(row)
         )
 
-    yield '<div class="wide"><table>'
+    yield f'<div class="wide"><table{"" if header else " class=facts"}>'
     if header:
         yield f"<thead><tr>{cells(header, 'th')}</tr></thead>"
     yield "<tbody>" + "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows) + "</tbody>"

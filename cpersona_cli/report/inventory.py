@@ -9,16 +9,18 @@ from urllib.parse import parse_qsl, urlsplit
 from cpersona_cli.install.model import LaunchKind, Registration, Status, Variable
 from cpersona_cli.install.settings.effective import Effective
 from cpersona_cli.install.settings.table import BY_NAME, is_secret
+from cpersona_cli.report.figures import Spans
 from cpersona_cli.report.json import place
 from cpersona_cli.report.model import Section
 from cpersona_cli.start.model import Run, Start
 from cpersona_cli.store.audit_model import Effect
 from cpersona_cli.store.reading import State
-from cpersona_cli.text import bare_url, plural, secret
+from cpersona_cli.text import bare_url, plural, safe, secret
 from cpersona_cli.traps.model import Database, Facts, Target
 
 _BEARER = re.compile(r"(?:Bearer|Basic)\s+(\S+)", re.IGNORECASE)
 _DATES = ("utc", "offset", "naive", "undated", "unread", "sql_only")
+_RECALLS = 8  # of which the boundary is drawn
 _SHORTEST = 8  # characters from which the value of a variable that only sounds secret counts as one
 
 
@@ -46,6 +48,8 @@ def sections(facts: Facts) -> Iterator[Section]:
         yield Section(title="registrations", rows=[_row(facts, entry) for entry in facts.registrations], verbosity=0)
     if facts.databases:
         yield Section(title="databases", rows=[_database_row(database) for database in facts.databases], verbosity=0)
+    for database in facts.databases:
+        yield from _boundaries(database)
     if facts.starts:
         yield Section(title="started servers", rows=[_start_row(start) for start in facts.starts], verbosity=0)
     for entry in facts.registrations:
@@ -139,6 +143,21 @@ def _database(database: Database) -> Mapping[str, object]:
         "penalty": [_weakened(effect) for effect in reading.audit.effects],
         "unmeasured": reading.unmeasured,
     }
+
+
+def _boundaries(database: Database) -> Iterator[Section]:
+    """How far an import moved the episode boundary of each recall, as a picture beside when its episodes ended."""
+    audit = database.reading.audit
+    rows = [("episodes imported", burst.oldest, burst.newest) for burst in audit.bursts[:1]]
+    known = {(one.agent, one.healed, one.now) for one in audit.moved if one.project is None}
+    for one in audit.moved:
+        if one.project is None:
+            rows.append((safe(one.agent, 40), one.healed, one.now))
+        elif (one.agent, one.healed, one.now) not in known:  # as the agent as a whole
+            rows.append((f"{safe(one.agent, 40)}, {safe(one.project, 40) or 'global pool'}", one.healed, one.now))
+    if audit.moved:
+        title = f"episode boundary: from where it belongs to where it lies ({database.path})"
+        yield Section(title=title, rows=(), figures=(Spans(rows=rows[: 1 + _RECALLS]),))
 
 
 def _weakened(effect: Effect) -> Mapping[str, object]:

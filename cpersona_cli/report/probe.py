@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cpersona_cli.embedding.kinds import MEANINGS, Kind
 from cpersona_cli.embedding.measured import Identity, Measured
 from cpersona_cli.embedding.model import ServerView
+from cpersona_cli.report.figures import Bars
 from cpersona_cli.report.model import Section
 from cpersona_cli.text import bare_url, plural, safe, secret
 from cpersona_cli.traps.endpoint import Subject, unsettled
@@ -27,6 +28,7 @@ def sections(subjects: Sequence[Subject], texts: Mapping[str, str]) -> Iterator[
         where = bare_url(endpoint.url) or "no URL"
         rows = [*_steps(subject.measured), *_facts(subject)]
         yield Section(title=f"{subject.label}: mode {safe(endpoint.mode, 20)}, {where}", rows=rows, verbosity=0)
+        yield from _times(subject)
         yield from _experiments(subject)
         yield from _shown_texts(subject, texts)
 
@@ -62,6 +64,16 @@ def _facts(subject: Subject) -> Iterator[Row]:
         yield from _identity(found.identity)
     if subject.kind is Kind.OK and outcome.model:
         yield "model", f"{outcome.model}, as the replies say", ""
+
+
+def _times(subject: Subject) -> Iterator[Section]:
+    """How long the calls took that can be compared, as a picture; the rows above tell what follows from it."""
+    found = subject.measured
+    calls = [("first call", found.first_call), ("second call", found.second_call)]
+    calls += [(plural(made.size, "text"), made.seconds) for made in found.batches if made.kind is Kind.OK]
+    rows = [(name, round(seconds * 1000)) for name, seconds in calls if seconds is not None]
+    if len(rows) > 1:
+        yield Section(title=f"milliseconds of a call: {subject.label}", rows=(), figures=(Bars(rows=rows),))
 
 
 def _view(view: ServerView) -> str:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from cpersona_cli.report.figures import Bars, Figure, Spans, Strip, Table, day, seconds
+from cpersona_cli.report.figures import Bars, Figure, Spans, Strip, Table, cut, day, seconds
 from cpersona_cli.report.layout import columns
 
 Text = Callable[[str], str]
 
-_WIDTH, _ROW, _BAR, _CHAR = 700, 24, 14, 7.2
+#: Narrow, so that a phone shows all of it in letters that can be read.
+_WIDTH, _ROW, _BAR, _CHAR = 400, 24, 14, 7.2
+_LABEL = 22  # columns of a name at most
+_CALM = (0, 1, 3, 4)  # shades that are not the red one
+_THIN = 4  # cells that are narrower have no gap between them
+
+
+def is_picture(figure: Figure) -> bool:
+    """Whether a look tells it: it is never folded away."""
+    return isinstance(figure, (Spans, Strip, Bars))
 
 
 def draw(figure: Figure, text: Text) -> str:
@@ -58,7 +67,7 @@ def _spans(figure: Spans, text: Text) -> str:
         begins = min(begins, _WIDTH - size)
         parts += _named(number, name, text)
         parts.append(_rect(left, number, room, "ground"))
-        parts.append(_rect(begins, number, size, f"s{min(number, 4)}", f"{day(start)} to {day(end)}"))
+        parts.append(_rect(begins, number, size, f"s{_CALM[number % len(_CALM)]}", f"{day(start)} to {day(end)}"))
     parts += _axis(left, len(known), (day(low), day(high)), text)
     described = "; ".join(f"{name} {day(start)} to {day(end)}" for name, start, end in known)
     return _svg(parts, len(known) + 1, text(described))
@@ -74,7 +83,7 @@ def _strip(figure: Strip, text: Text) -> str:
     for number, (name, cells) in enumerate(figure.rows):
         parts += _named(number, name, text)
         parts += [
-            _rect(left + place * size, number, max(1.0, size - 1), classes[mark], text(meanings[mark]))
+            _rect(left + place * size, number, size if size < _THIN else size - 1, classes[mark], text(meanings[mark]))
             for place, mark in enumerate(cells)
         ]
     rows = len(figure.rows)
@@ -95,8 +104,7 @@ def _strip(figure: Strip, text: Text) -> str:
 
 def _shades(count: int) -> Sequence[int]:
     """The most serious mark, which stands last, is red; what it is before that takes the calmer shades in turn."""
-    calm = (0, 3, 1, 4)
-    return [2 if number == count - 1 and count > 1 else calm[number % len(calm)] for number in range(count)]
+    return [2 if number == count - 1 and count > 1 else _CALM[number % len(_CALM)] for number in range(count)]
 
 
 def _bars(figure: Bars, text: Text) -> str:
@@ -115,11 +123,14 @@ def _bars(figure: Bars, text: Text) -> str:
 
 
 def _left(names: Iterator[str]) -> float:
-    return min(300.0, max(columns(name) for name in names) * _CHAR + 12)
+    return min(_LABEL, max(columns(name) for name in names)) * _CHAR + 12
 
 
 def _named(number: int, name: str, text: Text) -> list[str]:
-    return [f'<text x="0" y="{number * _ROW + 15}">{text(name)}</text>']
+    """The name before a row, cut where it would run into it, and then whole for those who point at it."""
+    shown = cut(name, _LABEL)
+    whole = f"<title>{text(name)}</title>" if shown != name else ""
+    return [f'<text x="0" y="{number * _ROW + 15}">{whole}{text(shown)}</text>']
 
 
 def _rect(x: float, row: int, width: float, shade: str, told: str = "") -> str:

@@ -17,6 +17,7 @@ from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Measured, Plan, StoredText
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.probe import measure, probe
+from cpersona_cli.report.figures import Bars
 from cpersona_cli.report.probe import payload, sections
 from cpersona_cli.traps.endpoint import Subject, findings, unsettled
 
@@ -49,6 +50,12 @@ def test_an_endpoint_in_order(path: str) -> None:
     assert found.refinement.experiments == ()
     assert found.identity is not None
     assert found.identity.role == "embedding"
+    picture = next(one for one in sections([Subject(label="x", measured=found)], {}) if one.figures)
+    (bars,) = picture.figures
+    assert isinstance(bars, Bars)
+    assert [name for name, _ in bars.rows] == ["first call", "second call", "32 texts", "64 texts"]
+    assert dict(bars.rows)["first call"] == round((found.first_call or 0) * 1000)
+    assert picture.verbosity, "with -v in text; the page shows it open"
 
 
 def test_every_text_is_of_this_run() -> None:

@@ -11,10 +11,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from support.reports import ALL, FAILING, SECRET, URL_MISSING
+from support.reports import ALL, FAILING, HOME, SECRET, URL_MISSING
 
 from cpersona_cli.record import replace
-from cpersona_cli.report.figures import Bars, Spans, Strip, Table
+from cpersona_cli.report.figures import Bars, Copied, Spans, Strip, Table
 from cpersona_cli.report.html import render
 from cpersona_cli.report.layout import Style
 from cpersona_cli.report.model import Report, Section
@@ -134,7 +134,25 @@ def test_nothing_is_drawn_beyond_the_picture() -> None:
         drawn = draw(figure, str)
         bars = re.findall(r'<rect class="(\w+)" x="([0-9.]+)" y="\d+" width="([0-9.]+)"', drawn)
         assert bars
-        assert all(float(x) + float(width) <= 700.1 for _, x, width in bars)
+        assert all(float(x) + float(width) <= 400.1 for _, x, width in bars)
+
+
+def test_a_picture_is_never_folded_away_and_what_is_copied_keeps_its_paths() -> None:
+    folded = (
+        Section(title="times", rows=[], figures=(FIGURES[3],)),
+        Section(title="by agent", rows=[], figures=FIGURES[:1]),
+    )
+    copied = Section(title="next", rows=[], verbosity=0, figures=(Copied([f"cat {HOME}/a\n  <b>"]),))
+    page = render(replace(FAILING, sections=(*folded, copied)), Style())
+    assert "<section><h2>times</h2>" in page
+    assert "<details><summary>by agent</summary>" in page
+    assert f"<pre>cat {HOME}/a\n  &lt;b&gt;</pre>" in page
+
+
+def test_a_long_name_does_not_run_into_its_bar() -> None:
+    drawn = draw(Bars(rows=[("an agent of a very long name", 3)]), str)
+    assert "<title>an agent of a very long name</title>an agent of a very lo…</text>" in drawn
+    assert 'x="170.4"' in drawn
 
 
 def test_what_has_nothing_to_show_draws_nothing() -> None:

@@ -9,8 +9,9 @@ from support.traps import MACHINE, facts, reading, registration, targets
 from cpersona_cli.install.model import Launch, LaunchKind, Looked, Place, Process, Status, Variable
 from cpersona_cli.record import replace
 from cpersona_cli.report import inventory
+from cpersona_cli.report.figures import Spans
 from cpersona_cli.report.model import Section
-from cpersona_cli.store.audit_model import Audit, Dates, Effect, Lens
+from cpersona_cli.store.audit_model import Audit, Burst, Dates, Effect, Lens, Moved
 from cpersona_cli.store.boundary import Boundary, Penalty, Scope, instant, rule_of
 from cpersona_cli.store.reading import State
 from cpersona_cli.traps.model import Database, Facts
@@ -216,6 +217,28 @@ def test_what_the_audit_of_the_rows_found() -> None:
         }
     ]
     assert found["unmeasured"] == ("copies",)
+
+
+def test_how_far_an_import_moved_the_episode_boundary() -> None:
+    now, healed, later = "2026-11-30 16:55:08", "2025-07-01 00:00:00", "2025-08-01 00:00:00"
+    burst = Burst(episodes=2, first=now, last=now, oldest="2023-01-01 00:00:00", newest="2024-03-01 11:00:00")
+    moved = (
+        Moved("atlas", None, now, healed),
+        Moved("atlas", "", now, healed),  # as the agent as a whole: not told twice
+        Moved("atlas", "orion", now, later),
+        Moved("vega", "", now, later),
+    )
+    known = with_database(facts({}), audit=Audit(bursts=(burst,), moved=moved))
+    (section,) = (section for section in inventory.sections(known) if section.title.startswith("episode boundary"))
+    (spans,) = section.figures
+    assert isinstance(spans, Spans)
+    assert list(spans.rows) == [
+        ("episodes imported", burst.oldest, burst.newest),
+        ("atlas", healed, now),
+        ("atlas, orion", later, now),
+        ("vega, global pool", later, now),
+    ]
+    assert section.verbosity, "with -v in text; the page shows it open"
 
 
 def test_defaults_are_shown_when_asked_twice() -> None:
