@@ -6,13 +6,8 @@ memory. Within it equal rows fall together, and what is in the database already 
 
 from __future__ import annotations
 
-import atexit
-import contextlib
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,34 +37,23 @@ _INSERT = f"INSERT OR IGNORE INTO rows({', '.join(_FIELDS)}, digest) VALUES ({',
 #: Rows between two commits; nothing of this file need survive.
 _MANY = 20_000
 _PAGE = 500
+#: Where it is, for people: SQLite chooses.
+_PLACE = Path("a temporary file (in TMPDIR, else /var/tmp)")
 
 
 class Scratch(Held):
     """The rows of one run. Every method may raise ``StoreError``. Use as a context manager."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="cpersona-cli-"))
-        # It holds what people said: it must not outlive a run that a signal ends.
-        self._discard = partial(shutil.rmtree, self.folder, ignore_errors=True)
-        atexit.register(self._discard)
-        self.path = self.folder / "rows"
+        # SQLite deletes a database without a name as soon as it is made: what people said does not outlive the run, not
+        # even one that is killed.
+        self.path = _PLACE
         self._added = 0
-        try:
-            with told(self.path):
-                self.connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-                self.connection.executescript(
-                    f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=FILE; {_ROWS} BEGIN;"
-                )
-        except BaseException:
-            self._discard()
-            raise
-
-    def close(self) -> None:
-        """Remove it."""
-        with contextlib.suppress(sqlite3.Error):
-            super().close()
-        self._discard()
-        atexit.unregister(self._discard)
+        with told(self.path):
+            self.connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+            self.connection.executescript(
+                f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=FILE; {_ROWS} BEGIN;"
+            )
 
     def add(self, row: NewRow) -> str:
         """Take a row in; empty, or the reason why it falls together with one that is here already."""
