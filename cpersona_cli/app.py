@@ -187,4 +187,5 @@ def _failure(error: BaseException, argv: Sequence[str]) -> Report:
         case _:
             sentence, code = crash(error), Exit.NO_VERDICT
     hint = " ".join(word for word in (NAME, command, "--help") if word) if code is Exit.USAGE else ""
-    return Report(command=command, error=sentence, error_code=code, next_command=hint)
+    language = error.language if isinstance(error, CommandError) else "en"
+    return Report(command=command, error=sentence, error_code=code, next_command=hint, language=language)

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from cpersona_cli.advisory import script
 from cpersona_cli.advisory.model import Call, Event, Preview, Recall, Server, digest
+from cpersona_cli.advisory.phrases import phrase
+from cpersona_cli.advisory.texts import Language
 from cpersona_cli.record import record, replace
 from cpersona_cli.start.process import Child, Family
 from cpersona_cli.text import safe
@@ -31,7 +33,13 @@ class Command:
 
 
 def ask(
-    command: Command, events: Sequence[Event], how: Literal["live", "replay"], family: Family, end: float
+    command: Command,
+    events: Sequence[Event],
+    how: Literal["live", "replay"],
+    family: Family,
+    end: float,
+    *,
+    language: Language = "en",
 ) -> Preview:
     """What the recalls ``events`` would be told, asked until the monotonic time ``end``. Raises ``ClosedError``.
 
@@ -42,11 +50,12 @@ def ask(
     try:
         child = family.start([str(command.python), "-I", "-c", text], command.env, command.cwd)
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "a variable holds a NUL character"
-        return replace(preview, absent=f"{command.python} could not be started ({why})")
+        why = getattr(error, "strerror", None)
+        absent = phrase(language, "absent.start" if why else "absent.nul", python=command.python, why=why)
+        return replace(preview, absent=absent)
     try:
         child.send(json.dumps({"events": [_plain(event) for event in events]}).encode() + b"\n")
-        return _heard(child, preview, len(events), end)
+        return _heard(child, preview, len(events), end, language)
     finally:
         child.end(GRACE if time.monotonic() < end else 0.0)
 
@@ -62,7 +71,7 @@ def _plain(event: Event) -> Mapping[str, object]:
     }
 
 
-def _heard(child: Child, preview: Preview, count: int, end: float) -> Preview:
+def _heard(child: Child, preview: Preview, count: int, end: float, language: Language) -> Preview:
     recalls: list[Recall] = []
     ended = False
     for message in _messages(child, end):
@@ -70,7 +79,7 @@ def _heard(child: Child, preview: Preview, count: int, end: float) -> Preview:
             case "server":
                 preview = replace(preview, server=_server(message))
             case "absent":
-                preview = replace(preview, absent=_absent(message))
+                preview = replace(preview, absent=_absent(message, language))
             case "refused":
                 preview = replace(preview, refused=str(message.get("error", ""))[:_LIMIT])
             case "recall":
@@ -81,11 +90,10 @@ def _heard(child: Child, preview: Preview, count: int, end: float) -> Preview:
     preview = replace(preview, recalls=tuple(recalls))
     if ended or preview.absent or preview.refused:
         return preview
-    missing = f"{len(recalls)} of {count} recalls were over"
-    if time.monotonic() >= end:
-        return replace(preview, unfinished=f"{missing} when the time was up; --timeout allows more")
-    said = next((line for line in reversed(child.errors.splitlines()) if line.strip()), "")
-    return replace(preview, unfinished=f"{missing} when the server’s Python ended: {safe(said) or 'it said nothing'}")
+    name = "unfinished.time" if time.monotonic() >= end else "unfinished.ended"
+    last = next((line for line in reversed(child.errors.splitlines()) if line.strip()), "")
+    said = safe(last) or phrase(language, "unfinished.silent")
+    return replace(preview, unfinished=phrase(language, name, done=len(recalls), count=count, said=said))
 
 
 def _messages(child: Child, end: float) -> Iterator[Mapping[str, Any]]:
@@ -105,11 +113,10 @@ def _messages(child: Child, end: float) -> Iterator[Mapping[str, Any]]:
             yield message
 
 
-def _absent(message: Mapping[str, Any]) -> str:
+def _absent(message: Mapping[str, Any], language: Language) -> str:
     module = str(message.get("module", ""))
-    if module == "cpersona.health":
-        return "this release of CPersona tells its agent nothing about its embedding endpoint (2.4.33 and later do)"
-    return f"the server’s Python cannot import {safe(module, 60)}"
+    name = "absent.release" if module == "cpersona.health" else "absent.module"
+    return phrase(language, name, module=safe(module, 60))
 
 
 def _server(message: Mapping[str, Any]) -> Server:

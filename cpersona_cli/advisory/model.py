@@ -12,7 +12,7 @@ from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.record import record, replace
 from cpersona_cli.text import redact
 
-#: How every full text begins, the server's and ours; no short one does.
+#: How every full text begins, the server's and ours: with an order in bold; no short one does.
 IMPERATIVE = "**Notify the user:**"
 
 #: What a recall does: a real call, a call that is made up, no call at all; ``check`` is a call that a failing
@@ -92,7 +92,7 @@ class Recall:
         advisory = self.advisory
         if advisory is None:
             return "nothing"
-        return "full" if str(advisory.get("runbook", "")).startswith(IMPERATIVE) else "short"
+        return "full" if str(advisory.get("runbook", "")).startswith("**") else "short"
 
 
 @record(kw_only=True)

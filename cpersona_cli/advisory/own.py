@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cpersona_cli.advisory.model import Call, Event, Recall
-from cpersona_cli.advisory.texts import REASONS, Language, Sort, runbook
+from cpersona_cli.advisory.texts import Language, Sort, reason, runbook
 
 #: Failures in a row from which the agent is told, and callers that are remembered as told.
 THRESHOLD, CAP = 2, 256
@@ -91,7 +91,7 @@ class Rule:
         return {
             "degraded": True,
             "severity": "hint" if sort == "hint" else "fault",
-            "reason": REASONS[self.language][sort],
+            "reason": reason(sort, self.language),
             "evidence": evidence or None,
             "runbook": runbook(sort, evidence, full=full, language=self.language),
             "advisory_scope": "session" if declared or not self.shared else "process",

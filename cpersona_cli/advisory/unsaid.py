@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from cpersona_cli.advisory.model import Preview
 from cpersona_cli.advisory.phrases import phrase, sentence
 from cpersona_cli.advisory.texts import Language
 from cpersona_cli.embedding.kinds import MEANINGS, Kind, Stage
-from cpersona_cli.fit.model import Fit, State
+from cpersona_cli.fit.model import Basis, Fit, State
 from cpersona_cli.record import record
 
 #: Share of memories without a vector from which recall by meaning counts as broken: one in ten is missed.
 SHARE = 0.1
 
-#: The command that shows or mends it; the caller knows how to choose the same database and endpoint.
-Shows = Literal["", "dimension", "reembed", "missing", "probe"]
+#: The commands that show a thing and that mend it; the caller knows how to choose the same database and endpoint.
+Shows = Literal["dimension", "probe"]
+Mends = Literal["", "reembed", "missing"]
 
 _MISFITS = {
     State.CHANGED: "unsaid.width",
@@ -31,8 +32,8 @@ _MISFITS = {
 class Known:
     """All that is known beside the server's words.
 
-    ``kind`` is how our own call ended, ``fit`` what the stored vectors are beside the endpoint; None: not looked at,
-    for the reason ``why`` (empty: because a replay calls nothing). ``enabled``: the server tells its agent at all.
+    ``kind`` is how our own call ended, or the calls of a replay; ``fit`` what the stored vectors are beside the
+    endpoint; None: not looked at, for the reason ``why`` (empty: because a replay calls nothing).
     """
 
     preview: Preview
@@ -40,7 +41,6 @@ class Known:
     kind: Kind | None = None
     fit: Fit | None = None
     why: str = ""
-    enabled: bool = True
 
 
 @record(kw_only=True)
@@ -49,8 +49,16 @@ class Unsaid:
 
     name: str
     measured: str
-    shows: Shows = ""
+    shows: Shows
+    mends: Mends = ""
     broken: bool = False
+
+
+def doubt(fit: Fit, language: Language) -> str:
+    """Why it cannot be told whether the stored vectors go with the endpoint."""
+    call = None if fit.live is None or fit.basis is Basis.WIDTH else fit.live.call
+    said = "" if call is None else sentence(language, call)
+    return phrase(language, "why.call" if said else "why.model", detail=fit.detail, sentence=said)
 
 
 def unsaid(known: Known, language: Language = "en") -> tuple[Unsaid, ...]:
@@ -82,8 +90,9 @@ def _all(known: Known, language: Language) -> Iterator[Unsaid]:
     if preview.server is not None and preview.server.remote:
         yield Unsaid(name="remote", measured=phrase(language, "unsaid.remote"), shows="probe")
     if known.mode != "none":
-        for name in ("first", "stores", "cached"):
-            yield Unsaid(name=name, measured=phrase(language, f"unsaid.{name}"))
+        always: Mapping[str, Shows] = {"first": "probe", "stores": "dimension", "cached": "probe"}
+        for name, shows in always.items():
+            yield Unsaid(name=name, measured=phrase(language, f"unsaid.{name}"), shows=shows)
 
 
 def _of_endpoint(known: Known, language: Language) -> Iterator[Unsaid]:
@@ -113,16 +122,18 @@ def _of_store(known: Known, language: Language) -> Iterator[Unsaid]:
             lost=f"{lost:,}",
             rows=f"{rows:,}",
         )
-        shows: Shows = "dimension" if fit.state in {State.DRIFTED, State.UNREADABLE} else "reembed"
-        yield Unsaid(name=str(fit.state), measured=told, shows=shows, broken=fit.state is not State.DRIFTED)
+        mends: Mends = "" if fit.state in {State.DRIFTED, State.UNREADABLE} else "reembed"
+        broken = fit.state is not State.DRIFTED
+        yield Unsaid(name=str(fit.state), measured=told, shows="dimension", mends=mends, broken=broken)
     elif fit.state is State.UNKNOWN and known.preview.how == "live":
-        why = fit.detail or known.why
+        why = doubt(fit, language) or known.why
         yield Unsaid(name="unknown", measured=phrase(language, "unsaid.unknown", why=why), shows="dimension")
     elif known.preview.how == "replay" and fit.live is None and rows:
         yield Unsaid(name="unknown", measured=phrase(language, "unsaid.not-asked"), shows="dimension")
     if missing:
         told = phrase(language, "unsaid.missing", missing=f"{missing:,}", rows=f"{rows:,}")
-        yield Unsaid(name="missing", measured=told, shows="missing", broken=missing / rows > SHARE)
+        broken = missing / rows > SHARE
+        yield Unsaid(name="missing", measured=told, shows="dimension", mends="missing", broken=broken)
     if fit.damaged:
         told = phrase(language, "unsaid.damaged", count=f"{fit.damaged:,}")
         yield Unsaid(name="damaged", measured=told, shows="dimension", broken=rows > 0 and fit.damaged / rows > SHARE)

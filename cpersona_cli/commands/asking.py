@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from cpersona_cli.advisory import unsaid as unsaying
 from cpersona_cli.advisory.child import Command, ask
 from cpersona_cli.advisory.model import Call, Event, Preview
 from cpersona_cli.advisory.own import Rule
-from cpersona_cli.advisory.phrases import phrase, sentence
+from cpersona_cli.advisory.phrases import phrase, sentence, word
 from cpersona_cli.advisory.texts import Language
 from cpersona_cli.commands.scenario import Step, events, overrides
 from cpersona_cli.embedding.endpoints import MODE, configured
@@ -46,6 +48,7 @@ _REST, _GRACE, _LEAST = 1.0, 5.0, 0.5
 class Asked:
     """One registration: what its server says, and what we know beside it.
 
+    ``label`` is its own, with its place where others are called the same.
     ``kind`` and ``recorded`` are of our own call: how it ended, and whether the server would take it for a success.
     ``why`` says why the stored vectors were not compared; ``undecided`` are reasons for having no verdict.
     """
@@ -53,6 +56,7 @@ class Asked:
     target: Target
     endpoint: Endpoint
     preview: Preview
+    label: str = ""
     events: tuple[Event, ...] = ()
     mode: str = ""
     transport: str = "stdio"
@@ -88,20 +92,29 @@ def ask_all(
     Whatever happens, also an interruption, no process is left.
     """
     near = [target for target in targets if not _elsewhere(target)]
-    far = [target.registration.label for target in targets if _elsewhere(target)]
     readings = {id(target): database.reading for database in facts.databases for target in database.targets}
     family = Family()
 
+    alike = Counter(target.registration.label for target in targets)
+
+    def label(target: Target) -> str:
+        name = word(language, target.registration.label)
+        return name if alike[target.registration.label] == 1 else f"{name}, {target.registration.place}"
+
     def one(target: Target) -> Asked:
         work = _One(target, made, transport=transport, language=language, machine=machine, end=end)
-        return work.asked(family, readings.get(id(target)))
+        return replace(work.asked(family, readings.get(id(target))), label=label(target))
 
     try:
-        asked, missed = concurrently(one, near, end + _GRACE, late="was not asked in time")
+        late = phrase(language, "unsettled.late")
+        asked, missed = concurrently(one, near, end + _GRACE, late=late)
     finally:
         family.close()
-    away = (f"{label}: its server runs elsewhere; run this command there" for label in far)
-    return asked, [*away, *(f"{target.registration.label}: {why}" for target, why in missed)]
+    reasons = [(target, phrase(language, "unsettled.far")) for target in targets if _elsewhere(target)]
+    reasons += [
+        (target, late if why == late else phrase(language, "unsettled.failed", why=why)) for target, why in missed
+    ]
+    return asked, [phrase(language, "unsettled.of", label=label(target), why=why) for target, why in reasons]
 
 
 def _elsewhere(target: Target) -> bool:
@@ -156,7 +169,7 @@ class _One:
         self.live = any(step.kind is None for step in made)
         written = str(target.settings[MODE].value)
         changed = {} if self.live else overrides(made, written)
-        self.notes = tuple(f"{name}={value} in place of its own, for this replay" for name, value in changed.items())
+        self.notes = tuple(phrase(language, "note.override", name=name, value=value) for name, value in changed.items())
         if transport is not None:
             changed[_TRANSPORT] = transport
         self.overridden = transport is not None
@@ -176,9 +189,9 @@ class _One:
         preview = Preview(source="own", how=self.how, absent=absent)
         if command is not None:
             try:
-                preview = ask(command, self.events, self.how, family, self.end)
+                preview = ask(command, self.events, self.how, family, self.end, language=self.language)
             except ClosedError:
-                preview = replace(preview, unfinished="the run was over")
+                preview = replace(preview, unfinished=phrase(self.language, "unfinished.closed"))
         preview = self._refused(preview)
         mode = preview.server.mode if preview.server is not None else self.endpoint.mode
         found = Asked(
@@ -199,12 +212,13 @@ class _One:
         """How the server's own Python is run, or why it cannot be."""
         version, launch = self.target.version, self.target.registration.launch
         if launch.inside != "host":
-            return None, f"the server runs in {'a container' if launch.inside == 'container' else 'WSL'}"
+            return None, phrase(self.language, f"absent.{launch.inside}")
         if version.interpreter is None or version.version is None:
-            return None, version.program_problem or version.evidence
-        python = version.interpreter.python
+            return None, phrase(self.language, "absent.install", why=version.program_problem or version.evidence)
+        python, problem = version.interpreter.python, version.interpreter.problem
         if not self.machine.native or not named_like_python(python):
-            return None, version.interpreter.problem or f"{python} is no Python of this machine"
+            name = "absent.python" if problem else "absent.other"
+            return None, phrase(self.language, name, why=problem, python=python)
         env = {name: value.text for name, value in self.target.environment.values.items()}
         return Command(python=python, env=env, cwd=self.machine.home), ""
 
@@ -213,7 +227,7 @@ class _One:
         if preview.refused:
             return preview
         reasons = [
-            refusal.sentence
+            phrase(self.language, "refused.settings", why=refusal.sentence, settings="、".join(refusal.settings))
             for refusal in refusals(self.target.settings, self.target.version.version)
             if not (self.overridden and _OF_TRANSPORT & set(refusal.settings))
         ]
@@ -230,7 +244,7 @@ class _One:
             try:
                 fit = _fit(reading.path, endpoint, self.end)
             except StoreError as error:
-                why, doubt = str(error), True
+                why, doubt = phrase(self.language, "why.store", why=error), True
             else:
                 measured = fit.measured
                 if fit.live is not None:
@@ -244,7 +258,9 @@ class _One:
             found = replace(found, recorded=view.ok)
         told = found.preview.state == "fault"
         unknown = found.fit is not None and found.fit.state is State.UNKNOWN and self.live and not told
-        undecided = (why,) if doubt else (found.fit.detail,) if unknown and found.fit is not None else ()
+        undecided = (why,) if doubt else ()
+        if unknown and found.fit is not None and not doubt:
+            undecided = (unsaying.doubt(found.fit, self.language),)
         return replace(
             found, measured=measured, kind=kind, why=why, undecided=undecided if found.mode != "none" else ()
         )
@@ -271,9 +287,9 @@ class _One:
         if found.kind is None:
             return ()
         if self.target.registration.launch.inside != "host" and MEANINGS[found.kind].stage is Stage.NETWORK:
-            return (f"its server stands on another network than this command; {sentence('en', found.kind)} from here",)
+            return (phrase(self.language, "unsettled.network", sentence=sentence(self.language, found.kind)),)
         if found.kind in UNDECIDED:
-            return (sentence("en", found.kind),)
+            return (sentence(self.language, found.kind),)
         return ()
 
 

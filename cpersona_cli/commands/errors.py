@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from cpersona_cli.report.exits import Exit
 
 
 class CommandError(Exception):
-    """There is no result, and this sentence says why and what to do."""
+    """There is no result, and this sentence, in its language, says why and what to do."""
 
     code = Exit.NO_VERDICT
+
+    def __init__(self, sentence: str, language: Literal["en", "ja"] = "en") -> None:
+        super().__init__(sentence)
+        self.language = language
 
 
 class UsageError(CommandError):

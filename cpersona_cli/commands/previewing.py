@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from typing import cast
 
 from cpersona_cli.advisory import unsaid as unsaying
-from cpersona_cli.advisory.model import Preview, masked
-from cpersona_cli.advisory.phrases import advice, phrase, sentence
+from cpersona_cli.advisory.model import masked
+from cpersona_cli.advisory.phrases import advice, counted, phrase, sentence
+from cpersona_cli.advisory.phrases import word as told
 from cpersona_cli.advisory.texts import Language
+from cpersona_cli.advisory.unsaid import Unsaid
 from cpersona_cli.commands.asking import Asked, ask_all
 from cpersona_cli.commands.chosen import Chosen, terminal
 from cpersona_cli.commands.errors import UsageError
@@ -20,6 +22,7 @@ from cpersona_cli.commands.scenario import Step, steps
 from cpersona_cli.commands.workplace import by_registration
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.install.machine import Machine, this_machine
+from cpersona_cli.install.model import Place
 from cpersona_cli.record import record, replace
 from cpersona_cli.report import advisory, inventory
 from cpersona_cli.report.advisory import Panel
@@ -64,10 +67,10 @@ class Request:
 def examine(request: Request, machine: Machine | None = None) -> Report:
     """Ask every server, look at what it will not say, and judge. Raises ``CommandError`` when there is no result."""
     start = time.monotonic()
-    made = _check(request)
-    _agree(request)
+    language = _language(request)
+    made = _check(request, language)
+    _agree(request, language)
     machine = machine or this_machine()
-    language = cast("Language", request.language)
     seconds = request.timeout or _SECONDS
     facts = look(request.selection, machine, min(seconds, _GATHERING))
     targets = by_registration(facts.targets)
@@ -77,60 +80,82 @@ def examine(request: Request, machine: Machine | None = None) -> Report:
     secrets = (*inventory.secrets(facts), *(secret for one in asked for secret in one.secrets))
     shown = [_panel(one, made, language, request, machine) for one in asked]
     known = replace(facts, previews=tuple(previewed for _, previewed in shown))
-    checks = run(TRAPS, known, skip=lambda _: "" if shown else "no server was asked")
-    found = [finding for check in checks for finding in check.findings]
+    checks = run(TRAPS, known, skip=lambda _: "" if shown else phrase(language, "skipped"))
+    found = [_told(finding, language) for check in checks for finding in check.findings]
     again = _rerun(request, machine)
     return Report(
         command="advisory-preview",
-        headline=_headline(asked),
+        headline=_headline(asked, language),
         checks=checks,
         findings=found,
-        unsettled=[*facts.unfinished, *late, *_nothing(facts), *(s for one in asked for s in _unsettled(one))],
+        unsettled=[
+            *dict.fromkeys(phrase(language, "unsettled.look", why=why) for why in facts.unfinished),
+            *late,
+            *_nothing(facts, language),
+            *(sentence for one in asked for sentence in _unsettled(one, language)),
+        ],
         sections=[section for panel, _ in shown for section in advisory.sections(panel)],
-        notes=[*request.notes, *dict.fromkeys(note for one in asked for note in one.notes)],
+        notes=[
+            *dict.fromkeys(phrase(language, "note.tool", note=note) for note in request.notes),
+            *dict.fromkeys(note for one in asked for note in one.notes),
+        ],
         payload=advisory.payload([panel for panel, _ in shown]),
         measured=sum(len(one.preview.recalls) for one in asked),
         next_command=_next(found, shown, asked),
         rerun=again,
-        summary=_summary(shown, found),
+        summary=_summary(shown, found, language),
         elapsed=time.monotonic() - start,
         home=str(machine.home),
         # what was to be hidden is hidden already, and what was to be seen must stay
         secrets=() if request.raw else secrets,
+        language=language,
     )
 
 
-def _check(request: Request) -> tuple[Step, ...]:
-    """Refuse what makes no sense. Raises ``UsageError``."""
-    if request.transport not in {None, *_TRANSPORTS}:
-        raise UsageError(f"--transport takes {' or '.join(_TRANSPORTS)}, not {safe(repr(request.transport), 40)}")
+def _language(request: Request) -> Language:
     if request.language not in _LANGUAGES:
         raise UsageError(f"--lang takes {' or '.join(_LANGUAGES)}, not {safe(repr(request.language), 40)}")
+    return cast("Language", request.language)
+
+
+def _check(request: Request, language: Language) -> tuple[Step, ...]:
+    """Refuse what makes no sense. Raises ``UsageError``."""
+
+    def no(name: str, **fields: object) -> UsageError:
+        return UsageError(phrase(language, f"usage.{name}", **fields), language)
+
+    if request.transport not in {None, *_TRANSPORTS}:
+        known = phrase(language, "usage.or").join(_TRANSPORTS)
+        raise no("transport", known=known, word=safe(repr(request.transport), 40))
     if request.yes and not request.raw:
-        raise UsageError("--yes goes with --raw: nothing else is asked here")
+        raise no("yes")
     if request.timeout is not None and not 0 < request.timeout <= LONGEST_WAIT:
-        raise UsageError(
-            f"--timeout takes a number of seconds above 0 and up to {LONGEST_WAIT:g}, not {request.timeout:g}"
-        )
+        raise no("timeout", most=f"{LONGEST_WAIT:g}", given=f"{request.timeout:g}")
     return steps(
         replay=request.replay,
         sequence=request.sequence,
         recalls=request.recalls,
         keys=request.keys,
         live=request.live,
+        language=language,
     )
 
 
-def _agree(request: Request) -> None:
+def _agree(request: Request, language: Language) -> None:
     """Secrets are shown only to somebody who says so."""
     if not request.raw or request.yes:
         return
-    refusal = UsageError("--raw may show a key or a password; add --yes to allow it")
+    refusal = UsageError(phrase(language, "usage.raw"), language)
     if not (terminal(sys.stdin) and terminal(sys.stderr)):
         raise refusal
-    say("The server’s words may hold a key or a password. Type yes to see them as they are:")
+    say(phrase(language, "raw.asks"))
     if sys.stdin.readline().strip().lower() != "yes":
         raise refusal
+
+
+def _told(finding: Finding, language: Language) -> Finding:
+    """With what its trap says of it in the language of the run."""
+    return replace(finding, expected=told(language, finding.expected), costs=told(language, finding.costs))
 
 
 def _panel(
@@ -140,12 +165,12 @@ def _panel(
     target, hidden = one.target, masked(one.preview, one.secrets)
     kind = _kind(one, made)
     unsaid = unsaying.unsaid(
-        unsaying.Known(preview=hidden, mode=one.mode, kind=one.kind, fit=one.fit, why=one.why, enabled=one.enabled),
+        unsaying.Known(preview=hidden, mode=one.mode, kind=kind, fit=one.fit, why=one.why),
         language,
     )
     commands = _commands(target, request.selection, machine)
     panel = Panel(
-        label=target.registration.label,
+        label=one.label,
         place=target.registration.place,
         preview=replace(one.preview, hidden=hidden.hidden) if request.raw else hidden,
         raw=request.raw,
@@ -163,7 +188,6 @@ def _panel(
         fit=None if one.fit is None else str(one.fit.state),
     )
     broken = [part for part in unsaid if part.broken]
-    first = commands.get(broken[0].shows, "") if broken else ""
     previewed = Previewed(
         label=target.registration.label,
         target=target,
@@ -177,8 +201,9 @@ def _panel(
         enabled=one.enabled,
         switch=f"{SWITCH}={safe(target.settings[SWITCH].text or '', 40)}" if not one.enabled else "",
         silent=tuple(part.measured for part in broken),
-        repair=_repair(one, kind, language, first, commands),
+        repair=_repair(one, kind, language, broken, commands),
         chosen=not one.enabled,
+        language=language,
     )
     return panel, previewed
 
@@ -226,40 +251,53 @@ def _commands(target: Target, selection: Selection, machine: Machine) -> dict[st
     }
 
 
-def _repair(one: Asked, kind: Kind | None, language: Language, first: str, commands: dict[str, str]) -> Repair:
+def _repair(
+    one: Asked, kind: Kind | None, language: Language, broken: Sequence[Unsaid], commands: dict[str, str]
+) -> Repair:
     """What mends it: the change that the endpoint's own finding knows, else advice and the command that shows it."""
+    helps = "" if kind in {None, Kind.OK} or kind is None else advice(language, kind, one.mode)
     if one.measured is not None and kind is not None:
         subject = Subject(label=one.target.registration.label, measured=one.measured, target=one.target)
         decisive: Finding | None = next(findings(subject), None)
         if decisive is not None:
-            return decisive.repair
-    if first:
-        return Repair(prose=phrase(language, "repair.silent"), commands=(first,))
-    prose = advice(language, kind) if kind not in {None, Kind.OK} and kind is not None else ""
-    return Repair(prose=prose or phrase(language, "repair.probe"), commands=(commands["probe"],))
+            return _translated(decisive, helps, language)
+    if broken:
+        part = broken[0]
+        name = "repair.silent" if part.mends else "repair.probe" if part.shows == "probe" else "repair.look"
+        known = tuple(commands[command] for command in (part.shows, part.mends) if command)
+        return Repair(prose=phrase(language, name), commands=known)
+    return Repair(prose=helps or phrase(language, "repair.probe"), commands=(commands["probe"],))
 
 
-def _headline(asked: Sequence[Asked]) -> str:
-    recalls = sum(len(one.preview.recalls) for one in asked)
-    return f"{plural(len(asked), 'registration')}, {plural(recalls, 'recall')}"
+def _translated(finding: Finding, helps: str, language: Language) -> Repair:
+    """A repair of the endpoint's own; what another language says of it is more general, and its lines are the same."""
+    repair = finding.repair
+    place = told(language, str(repair.place or finding.place or Place()))
+    name = "repair.edit" if repair.edit else "repair.setting"
+    prose = phrase(language, name, prose=repair.prose, advice=helps, name=finding.about, place=place)
+    return replace(repair, prose=prose)
 
 
-def _unsettled(one: Asked) -> Sequence[str]:
+def _headline(asked: Sequence[Asked], language: Language) -> str:
+    targets, count = len(asked), sum(len(one.preview.recalls) for one in asked)
+    registrations, recalls = plural(targets, "registration"), plural(count, "recall")
+    return phrase(language, "headline", registrations=registrations, recalls=recalls, targets=targets, count=count)
+
+
+def _unsettled(one: Asked, language: Language) -> Sequence[str]:
     """Why there is no verdict on a registration."""
     if one.preview.refused:
         return ()
-    label = one.target.registration.label
-    if one.preview.unfinished:
-        return (f"{label}: {one.preview.unfinished}",)
-    return tuple(f"{label}: {sentence}" for sentence in one.undecided)
+    reasons = (one.preview.unfinished,) if one.preview.unfinished else one.undecided
+    return tuple(phrase(language, "unsettled.of", label=one.label, why=why) for why in reasons)
 
 
-def _nothing(facts: Facts) -> list[str]:
+def _nothing(facts: Facts, language: Language) -> list[str]:
     if facts.targets:
         return []
-    if facts.registrations:
-        return [f"{plural(len(facts.registrations), 'registration')} found, and no client would start a server here"]
-    return ["no registration of CPersona was found; --env takes this process’s environment"]
+    count = len(facts.registrations)
+    name = "unsettled.inactive" if count else "unsettled.none"
+    return [phrase(language, name, registrations=plural(count, "registration"), count=count)]
 
 
 def _rerun(request: Request, machine: Machine) -> str:
@@ -269,6 +307,8 @@ def _rerun(request: Request, machine: Machine) -> str:
         ("--sequence", request.sequence),
         ("--recalls", request.recalls),
         ("--transport", request.transport),
+        ("--lang", None if request.language == "en" else request.language),
+        ("--timeout", None if request.timeout is None else f"{request.timeout:g}"),
     ):
         words += [option, word(str(value), machine)] if value is not None else []
     words += [text for key in request.keys for text in ("--session-key", word(key, machine))]
@@ -276,10 +316,10 @@ def _rerun(request: Request, machine: Machine) -> str:
 
 
 def _next(found: Sequence[Finding], shown: Sequence[tuple[Panel, Previewed]], asked: Sequence[Asked]) -> str:
-    """The one command that helps most now."""
+    """The one command that helps most now: of a repair the last, which mends."""
     faults = [finding for finding in found if finding.severity is Severity.FAULT]
     if faults:
-        commands = (command for finding in faults for command in finding.repair.commands)
+        commands = (command for finding in faults for command in reversed(finding.repair.commands))
         own = next((command for command in commands if command.startswith("cpersona-cli ")), "")
         return own or next((panel.commands["probe"] for panel, _ in shown if panel.preview.state == "fault"), "")
     if not asked:
@@ -288,29 +328,32 @@ def _next(found: Sequence[Finding], shown: Sequence[tuple[Panel, Previewed]], as
     return undecided[0] if undecided and asked[0].preview.how == "live" else ""
 
 
-def _summary(shown: Sequence[tuple[Panel, Previewed]], found: Sequence[Finding]) -> str:
+def _summary(shown: Sequence[tuple[Panel, Previewed]], found: Sequence[Finding], language: Language) -> str:
     """The verdict in the words of the question; silence is never called good news while recall is broken."""
     if not shown:
         return ""
-    counts = {severity: sum(finding.severity is severity for finding in found) for severity in Severity}
-    told = ", ".join(
-        plural(counts[severity], str(severity)) for severity in Severity if counts[severity] or severity != "hint"
-    )
     if len(shown) > 1:
-        return f"{plural(len(shown), 'registration')}; {told}."
-    panel, previewed = shown[0]
-    return f"{_word(panel.preview, previewed)}; {told}."
+        verdict = phrase(
+            language, "verdict.several", registrations=plural(len(shown), "registration"), targets=len(shown)
+        )
+    else:
+        verdict = _verdict(*shown[0], language)
+    counts = {severity: sum(finding.severity is severity for finding in found) for severity in Severity}
+    listed = [
+        counted(language, count, str(severity)) for severity, count in counts.items() if count or severity != "hint"
+    ]
+    return phrase(language, "summary", verdict=verdict, counts=phrase(language, "summary.between").join(listed))
 
 
-def _word(preview: Preview, previewed: Previewed) -> str:
+def _verdict(panel: Panel, previewed: Previewed, language: Language) -> str:
+    preview = panel.preview
     if preview.refused:
-        return "the server does not start"
+        return phrase(language, "verdict.refused")
     if not preview.recalls:
-        return "no recall could be shown"
-    replayed = "" if previewed.live else " (replayed)"
+        return phrase(language, "verdict.none")
+    replayed = "" if previewed.live else phrase(language, "verdict.replayed")
     first = next((recall.number for recall in preview.recalls if recall.text is not None), None)
     if first is not None:
-        return f"{preview.state}, the agent is told from recall {first} on{replayed}"
-    if previewed.live and (previewed.silent or preview.state == "fault"):
-        return "the agent is told nothing, and recall is broken"
-    return f"{preview.state}, the agent is told nothing{replayed}"
+        return phrase(language, "verdict.told", state=preview.state, number=first, replayed=replayed)
+    name = "verdict.broken" if previewed.silent or preview.state == "fault" else "verdict.quiet"
+    return phrase(language, name, state=preview.state, replayed=replayed)

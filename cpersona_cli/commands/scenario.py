@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cpersona_cli.advisory.model import Event
+from cpersona_cli.advisory.phrases import phrase
+from cpersona_cli.advisory.texts import Language
 from cpersona_cli.commands.errors import UsageError
 from cpersona_cli.embedding.examples import REPLAYABLE, example
 from cpersona_cli.embedding.kinds import Kind
@@ -20,6 +22,10 @@ MOST_RECALLS, LONGEST_KEY = 1000, 256
 REFERENCE = "http://127.0.0.1:8401/embed"
 
 
+#: Makes an error of a name of ``phrases``.
+Refusal = Callable[..., UsageError]
+
+
 @record(kw_only=True)
 class Step:
     """One recall as it was asked for. ``kind`` is None for a real call; ``word`` is set for ``recall``, ``check``."""
@@ -30,30 +36,39 @@ class Step:
 
 
 def steps(
-    *, replay: str | None, sequence: str | None, recalls: int | None, keys: Sequence[str], live: bool
+    *,
+    replay: str | None,
+    sequence: str | None,
+    recalls: int | None,
+    keys: Sequence[str],
+    live: bool,
+    language: Language = "en",
 ) -> tuple[Step, ...]:
     """The recalls in their order; callers with ``keys`` take turns. Raises ``UsageError``."""
+
+    def no(name: str, **fields: object) -> UsageError:
+        return UsageError(phrase(language, f"usage.{name}", **fields), language)
+
     if live and (replay is not None or sequence is not None):
-        raise UsageError(f"--live measures, so it does not go with --{'replay' if replay is not None else 'sequence'}")
+        raise no("live", option="--replay" if replay is not None else "--sequence")
     if sequence is not None and recalls is not None:
-        raise UsageError("--sequence says how many recalls there are, so it does not go with --recalls")
+        raise no("counted")
     if recalls is not None and not 1 <= recalls <= MOST_RECALLS:
-        raise UsageError(f"--recalls takes a number from 1 to {MOST_RECALLS}, not {recalls}")
-    for key in keys:
-        _check_key(key)
-    failing = None if replay is None else _kind(replay, "--replay")
+        raise no("recalls", most=MOST_RECALLS, given=recalls)
+    failing = None if replay is None else _kind(replay, "--replay", no)
+    too_long = [len(key) for key in keys if len(key) > LONGEST_KEY]
+    if too_long:
+        raise no("key", most=LONGEST_KEY, given=too_long[0])
     if sequence is None:
         count = recalls or RECALLS
         return tuple(Step(key=_turn(keys, number), kind=failing) for number in range(count))
     words = [word.strip() for word in sequence.split(",")]
     if len(words) > MOST_RECALLS:
-        raise UsageError(f"--sequence takes up to {MOST_RECALLS} words, not {len(words)}")
-    made = tuple(_step(word, _turn(keys, number), failing) for number, word in enumerate(words))
+        raise no("words", most=MOST_RECALLS, given=len(words))
+    made = tuple(_step(word, _turn(keys, number), failing, no) for number, word in enumerate(words))
     kinds = {step.kind for step in made if step.word != "recall"}
     if Kind.DISABLED in kinds and len(kinds) > 1:
-        raise UsageError(
-            "--sequence: a server has one mode for its lifetime, so none does not stand beside other words"
-        )
+        raise no("none")
     return made
 
 
@@ -61,21 +76,17 @@ def _turn(keys: Sequence[str], number: int) -> str:
     return keys[number % len(keys)] if keys else ""
 
 
-def _step(text: str, key: str, failing: Kind | None) -> Step:
+def _step(text: str, key: str, failing: Kind | None, no: Refusal) -> Step:
     word, colon, own = text.partition(":")
     caller = own if colon else key
-    _check_key(caller)
+    if len(caller) > LONGEST_KEY:
+        raise no("key", most=LONGEST_KEY, given=len(caller))
     if word in {"recall", "check"}:
         return Step(key=caller, word=word, kind=failing or Kind.REFUSED)
-    return Step(key=caller, kind=(failing or Kind.REFUSED) if word == "fail" else _kind(word, "--sequence"))
+    return Step(key=caller, kind=(failing or Kind.REFUSED) if word == "fail" else _kind(word, "--sequence", no))
 
 
-def _check_key(key: str) -> None:
-    if len(key) > LONGEST_KEY:
-        raise UsageError(f"a session key has up to {LONGEST_KEY} characters, and one of these has {len(key)}")
-
-
-def _kind(word: str, option: str) -> Kind:
+def _kind(word: str, option: str, no: Refusal) -> Kind:
     name = word.strip().lower().replace("-", "_")
     if name == "none":
         return Kind.DISABLED
@@ -83,8 +94,8 @@ def _kind(word: str, option: str) -> Kind:
         return Kind(name)
     others = ["fail", "recall", "check"] if option == "--sequence" else []
     near = nearest(name, ["none", *REPLAYABLE, *others], 3)
-    hint = f"did you mean {near}?" if near else f"there are none, {', '.join([*others, *REPLAYABLE])}"
-    raise UsageError(f"{option} takes no {safe(repr(word), 60)}; {hint}")
+    known = ", ".join([*others, *REPLAYABLE])
+    raise no("meant" if near else "kind", option=option, word=safe(repr(word), 60), near=near, known=known)
 
 
 def overrides(made: Sequence[Step], mode: str) -> dict[str, str]:

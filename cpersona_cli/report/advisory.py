@@ -75,7 +75,14 @@ def sections(panel: Panel) -> Iterator[Section]:
     """Whose words these are and what they mean; the recalls with the texts; and what is not said."""
     say = panel.language
     where = panel.address or "-"
-    title = f"{panel.label}: mode {safe(panel.mode, 20)}, {where}, {panel.transport}"
+    title = phrase(
+        say,
+        "title.target",
+        label=panel.label,
+        mode=safe(panel.mode, 20),
+        address=where,
+        transport=panel.transport,
+    )
     yield Section(title=title, rows=list(_facts(panel)), verbosity=0)
     if panel.preview.recalls:
         figures: list[Figure] = [_table(panel), *_texts(panel)]
@@ -109,7 +116,7 @@ def _facts(panel: Panel) -> Iterator[Row]:
         yield row("means", phrase(say, "hint"))
     elif panel.kind not in {None, Kind.OK} and panel.kind is not None:
         yield row("means", sentence(say, panel.kind))
-        yield row("advice", advice(say, panel.kind))
+        yield row("advice", advice(say, panel.kind, panel.mode))
     elif preview.state == "healthy":
         yield row("means", phrase(say, "healthy"))
     if panel.ours:
@@ -220,7 +227,7 @@ def _fields(panel: Panel) -> Mapping[str, object]:
         else {
             "kind": panel.kind,
             "sentence": sentence(panel.language, panel.kind),
-            "advice": advice(panel.language, panel.kind),
+            "advice": advice(panel.language, panel.kind, panel.mode),
         },
         "recalls": [_recall(recall, panel) for recall in preview.recalls],
         "unsaid": [

@@ -24,6 +24,7 @@ from cpersona_cli.report.wording import (
     tallies,
     title,
     waived,
+    words,
 )
 from cpersona_cli.traps.model import Finding
 
@@ -81,7 +82,7 @@ def render(report: Report, _style: Style) -> str:
 class _Page:
     def __init__(self, report: Report) -> None:
         self.report = report
-        self._clean, self._literal = cleaner(report), copied(report)
+        self._clean, self._literal, self.say = cleaner(report), copied(report), words(report)
 
     def text(self, text: str) -> str:
         return escape(self._clean(text))
@@ -93,26 +94,27 @@ class _Page:
         report = self.report
         name = f"cpersona-cli {report.command}".rstrip()
         verdict = str(report.verdict)
+        said = self.say(_VERDICTS[verdict])
         yield "<!doctype html>"
-        yield '<html lang="en">'
+        yield f'<html lang="{report.language}">'
         yield '<meta charset="utf-8">'
         yield '<meta name="viewport" content="width=device-width,initial-scale=1">'
         yield (
             '<meta http-equiv="Content-Security-Policy" '
             "content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">"
         )
-        yield f"<title>{escape(name)}: {_VERDICTS[verdict]}</title>"
+        yield f"<title>{escape(name)}: {said}</title>"
         yield f"<style>{_CSS}</style>"
         yield "<main>"
-        yield f'<header><h1>{escape(name)}</h1><span class="verdict {verdict}">{_VERDICTS[verdict]}</span>'
+        yield f'<header><h1>{escape(name)}</h1><span class="verdict {verdict}">{said}</span>'
         if report.error:
             yield f"<p>{self.text(report.error)}</p></header>"
         else:
-            summary = ". ".join(part for part in (report.headline, counted(report)) if part)
+            summary = self.say(". ").join(part for part in (report.headline, counted(report)) if part)
             yield f'<p class="soft">{self.text(summary)}</p></header>'
             yield from self._body()
         if report.next_command:
-            yield f"<section><h2>Next</h2><pre>{self.code(report.next_command)}</pre></section>"
+            yield f"<section><h2>{self.say('Next')}</h2><pre>{self.code(report.next_command)}</pre></section>"
         yield f"<footer>cpersona-cli {__version__}</footer>"
         yield "</main>"
         yield "</html>"
@@ -133,10 +135,11 @@ class _Page:
         level = str(severity(finding))
         yield f'<article class="{level}">'
         yield (
-            f'<h2><span class="mark {level}">{level}</span>{self.text(title(finding.trap))}'
+            f'<h2><span class="mark {level}">{self.say(level)}</span>{self.text(self.say(title(finding.trap)))}'
             f" <code>{self.text(finding.trap)}</code></h2>"
         )
-        shown = "".join(f"<dt>{name}</dt><dd>{self.text(value)}</dd>" for name, value in account(finding))
+        rows = ((self.say(name), self.text(self.say(value))) for name, value in account(finding))
+        shown = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in rows)
         yield f"<dl>{shown}</dl>"
         block = lines_to_copy(finding)
         if block:
@@ -162,14 +165,15 @@ class _Page:
     def _groups(self) -> Iterator[str]:
         rows = [[escape(group), *map(str, counts)] for group, *counts in tallies(self.report)]
         if rows:
-            yield "<details><summary>Checks</summary>"
-            yield from _table(("group", "passed", "ran", "not made"), rows, numbers=frozenset({1, 2, 3}))
+            yield f"<details><summary>{self.say('Checks')}</summary>"
+            header = [self.say(name) for name in ("group", "passed", "ran", "not made")]
+            yield from _table(header, rows, numbers=frozenset({1, 2, 3}))
             yield "</details>"
 
     def _list(self, heading: str, sentences: Sequence[str]) -> Iterator[str]:
         if sentences:
             items = "".join(f"<li>{self.text(sentence)}</li>" for sentence in sentences)
-            yield f"<section><h2>{heading}</h2><ul>{items}</ul></section>"
+            yield f"<section><h2>{self.say(heading)}</h2><ul>{items}</ul></section>"
 
 
 def _table(

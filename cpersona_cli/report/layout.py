@@ -14,7 +14,7 @@ _BREAK = re.compile(r" +")
 # Japanese prose has no spaces: a word with one of these marks in it is prose, and none of the paths people copy.
 _PROSE = re.compile("[。、：；（）「」・？！]")
 # What may not begin a line, and what may not end one.
-_NEVER_FIRST = frozenset("。、：；）」』】・？！ー々ゃゅょっァィゥェォャュョッ,.;:)]}%")
+_NEVER_FIRST = frozenset("。、：；）」』】・？！ーん々ゃゅょっァィゥェォャュョッ,.;:)]}%")
 _NEVER_LAST = frozenset("（「『【([{")
 
 #: Characters of this tool's own, and what stands for them where a stream cannot carry them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import dropwhile
 
 from cpersona_cli.report.figures import Copied, Table
 from cpersona_cli.report.layout import Style
@@ -20,6 +21,7 @@ from cpersona_cli.report.wording import (
     tallies,
     title,
     waived,
+    words,
 )
 from cpersona_cli.traps.model import Finding, Severity
 
@@ -42,18 +44,18 @@ def render(report: Report, _style: Style) -> str:
 class _Markdown:
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.clean, self.literal = cleaner(report), copied(report)
+        self.clean, self.literal, self.say = cleaner(report), copied(report), words(report)
 
     def lines(self) -> Iterator[str]:
         report = self.report
-        yield f"## cpersona-cli {report.command}: {_VERDICTS[report.verdict]}".replace(" :", ":")
+        yield f"## cpersona-cli {report.command}: {self.say(_VERDICTS[report.verdict])}".replace(" :", ":")
         yield ""
         if report.error:
             yield self._text(report.error)
             yield from self._next()
             return
-        summary = ". ".join(part for part in (report.headline, counted(report)) if part)
-        yield f"{self._text(summary)}{'' if summary.endswith('.') else '.'}"
+        summary = self.say(". ").join(part for part in (report.headline, counted(report)) if part)
+        yield f"{self._text(summary)}{'' if summary.endswith(self.say('.')) else self.say('.')}"
         yield ""
         for finding in report.worst_first:
             yield from self._finding(finding)
@@ -67,9 +69,10 @@ class _Markdown:
         yield from self._next()
 
     def _finding(self, finding: Finding) -> Iterator[str]:
-        yield f"### {_MARKS[severity(finding)]} {self._text(title(finding.trap))} ({self._code(finding.trap)})"
+        name = self._text(self.say(title(finding.trap)))
+        yield f"### {_MARKS[severity(finding)]} {name} ({self._code(finding.trap)})"
         yield ""
-        yield from (f"- **{name}**: {self._text(value)}" for name, value in account(finding))
+        yield from (f"- **{self.say(name)}**: {self._text(self.say(value))}" for name, value in account(finding))
         block = lines_to_copy(finding)
         if block:
             yield ""
@@ -96,7 +99,7 @@ class _Markdown:
                     yield from self._block([line for text in figure.text for line in text.splitlines()])
                     yield ""
                 case _:
-                    yield from self._block(list(figure.lines(_WIDTH)))
+                    yield from self._block(list(dropwhile(lambda line: not line, figure.lines(_WIDTH))))
                     yield ""
         if section.verbosity:
             yield "</details>"
@@ -105,8 +108,9 @@ class _Markdown:
     def _groups(self) -> Iterator[str]:
         groups = [tuple(map(str, group)) for group in tallies(self.report)]
         if groups:
-            yield from self._folded("Checks")
-            yield from self._table(("group", "passed", "ran", "not made"), groups, frozenset({1, 2, 3}))
+            header = [self.say(name) for name in ("group", "passed", "ran", "not made")]
+            yield from self._folded(self.say("Checks"))
+            yield from self._table(header, groups, frozenset({1, 2, 3}))
             yield "</details>"
             yield ""
 
@@ -127,14 +131,14 @@ class _Markdown:
 
     def _list(self, heading: str, sentences: Sequence[str]) -> Iterator[str]:
         if sentences:
-            yield f"**{heading}**"
+            yield f"**{self.say(heading)}**"
             yield ""
             yield from (f"- {self._text(sentence)}" for sentence in sentences)
             yield ""
 
     def _next(self) -> Iterator[str]:
         if self.report.next_command:
-            yield f"Next: {self._code(self.report.next_command)}"
+            yield f"{self.say('Next')}: {self._code(self.report.next_command)}"
 
     def _text(self, text: str) -> str:
         return _MENTION.sub(r"\1<!-- -->", _SPECIAL.sub(r"\\\1", self.clean(text)))

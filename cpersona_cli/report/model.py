@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import Literal
 
 from cpersona_cli.record import field, record
 from cpersona_cli.report.exits import Exit
@@ -66,7 +67,7 @@ class Report:
     are the places searched when nothing was found. A command that judges nothing has ``gate`` false and says what it
     has to say in ``sections``. ``rerun`` is the command line that examines the same things again. A command that does
     something sums it up in ``summary``, which stands in the last line in place of the counts of checks; with no
-    ``error``, ``error_code`` is what became of it.
+    ``error``, ``error_code`` is what became of it. ``language`` is that of its sentences, and of the renderers' words.
     """
 
     command: str
@@ -90,6 +91,7 @@ class Report:
     home: str = ""
     secrets: Sequence[str] = ()
     gate: bool = True
+    language: Literal["en", "ja"] = "en"
     measured: int = 0  # checks that are no traps: the measurements of a probe
     unmeasured: int = 0  # those that were not made
 

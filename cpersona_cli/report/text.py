@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from cpersona_cli.install.model import Place
 from cpersona_cli.report.layout import Style, columns, flow, pad, wrap
 from cpersona_cli.report.model import Report, Section, Verdict
-from cpersona_cli.report.wording import by_repair, counted
+from cpersona_cli.report.wording import by_repair, counted, many, words
 from cpersona_cli.text import plural, redact, safe, tilde
 from cpersona_cli.traps.model import Finding, Group, Severity
 from cpersona_cli.traps.run import Check, State
@@ -32,6 +32,7 @@ class _Text:
         self.report, self.style = report, style
         self.width = max(style.width, _NARROWEST)
         self.whole = tuple(self._paths())
+        self.say, self.many = words(report), many(report)
 
     def lines(self) -> Iterator[str]:
         report = self.report
@@ -72,7 +73,7 @@ class _Text:
         start = f"{self._name()}: "
         yield from self._hanging(self.style.paint(start, "bold"), len(start), self._clean(self.report.error), 2)
         if self.report.next_command:
-            yield f"Next: {self._clean(self.report.next_command)}"
+            yield self._following()
 
     def _told(self) -> Iterator[str]:
         for number, section in enumerate(self.report.sections):
@@ -81,13 +82,16 @@ class _Text:
             yield from self._section(section)
         if self.report.next_command:
             yield ""
-            yield f"Next: {self._clean(self.report.next_command)}"
+            yield self._following()
+
+    def _following(self) -> str:
+        return f"{self.say('Next')}: {self._clean(self.report.next_command)}"
 
     def _name(self) -> str:
         return f"cpersona-cli {self.report.command}".rstrip()
 
     def _header(self) -> str:
-        elapsed = f"{self.report.elapsed:.{1 if self.report.elapsed >= 1 else 2}f} s"
+        elapsed = f"{self.report.elapsed:.{1 if self.report.elapsed >= 1 else 2}f} {self.say('s')}"
         parts = (self.style.paint(self._name(), "bold"), self._clean(self.report.headline), elapsed)
         return "    ".join(part for part in parts if part)
 
@@ -98,7 +102,7 @@ class _Text:
         yield from self._labelled("expected", finding.expected)
         yield from self._labelled("costs", finding.costs)
         for other in others:
-            yield from self._labelled("also", f"{other.severity} {other.trap}: {other.measured}")
+            yield from self._labelled("also", f"{self.say(str(other.severity))} {other.trap}: {other.measured}")
         yield from self._fix(finding)
         if self.report.rerun:
             names = ",".join(dict.fromkeys(one.trap for one in (finding, *others)))
@@ -124,7 +128,7 @@ class _Text:
     def _whereabouts(self, finding: Finding) -> tuple[str, str]:
         place = finding.place or Place()
         subject = "" if str(place.file) == finding.subject else finding.subject
-        return self._clean(subject), self._clean(str(place) if finding.place else "")
+        return self._clean(self.say(subject)), self._clean(self.say(str(place)) if finding.place else "")
 
     def _unsettled(self) -> Iterator[str]:
         reasons = {check.trap.id: check.reason for check in self.report.checks}
@@ -179,7 +183,7 @@ class _Text:
         reasons = sorted(by_reason.items(), key=lambda item: -len(item[1]))
         shown = reasons if self.style.verbose else reasons[:_REASONS]
         for reason, checks in shown:
-            text = f"{plural(len(checks), 'check')}: {reason}"
+            text = f"{self.many(len(checks), 'check')}: {reason}"
             if self.style.verbose:
                 text += f" ({', '.join(check.trap.id for check in checks)})"
             yield from self._titled("not made", "dim", text)
@@ -194,7 +198,14 @@ class _Text:
             by_group.setdefault(check.trap.group, []).append(check)
         if all(check.state is State.SKIPPED for check in by_group.get(Group.TOOL, ())):
             by_group.pop(Group.TOOL, None)  # without a waivers file there is nothing of the tool's own to check
-        return flow((_tally(group, checks) for group, checks in by_group.items()), self.width)
+        return flow((self._tally(group, checks) for group, checks in by_group.items()), self.width)
+
+    def _tally(self, group: Group, checks: Sequence[Check]) -> str:
+        """``names 35/36``: how many of the checks that ran found nothing."""
+        ran = [check for check in checks if check.state is not State.SKIPPED]
+        if ran:
+            return f"{group} {sum(check.state is State.PASS for check in ran)}/{len(ran)}"
+        return f"{group} {self.say('not checked')}"
 
     def _notes(self) -> Iterator[str]:
         for note in self.report.notes:
@@ -203,10 +214,10 @@ class _Text:
     def _last(self) -> Iterator[str]:
         """The verdict and the one next command, on two lines where one would be broken by the terminal."""
         report = self.report
-        word = str(report.verdict).upper()
-        start, size = f"{self.style.paint(word, _VERDICTS[report.verdict])}   ", len(word) + 3
-        said = self._clean(report.summary) or f"{counted(report)}."
-        following = f"Next: {self._clean(report.next_command)}" if report.next_command else ""
+        word = self.say(str(report.verdict).upper())
+        start, size = f"{self.style.paint(word, _VERDICTS[report.verdict])}   ", columns(word) + 3
+        said = self._clean(report.summary) or f"{counted(report)}{self.say('.')}"
+        following = self._following() if report.next_command else ""
         fits = size + columns(said) + (3 + columns(following) if following else 0) <= self.width
         if fits or self.style.quiet:
             yield f"{start}{said}" + (f"   {following}" if following else "")
@@ -221,7 +232,7 @@ class _Text:
 
     def _titled(self, word: str, color: str, text: str, right: tuple[str, ...] = ()) -> Iterator[str]:
         """``FAULT    id      subject   place``; what does not fit beside the id stands below it."""
-        start = self.style.paint(pad(word, _LEFT), color)
+        start = self.style.paint(pad(self.say(word), _LEFT), color)
         tail = "   ".join(part for part in right if part)
         if not tail:
             yield from self._hanging(start, _LEFT, self._clean(text), _LEFT)
@@ -238,13 +249,13 @@ class _Text:
 
     def _labelled(self, label: str, text: str) -> Iterator[str]:
         if text:
-            start = f"  {self.style.paint(pad(label, _LABEL - 2), 'dim')}"
+            start = f"  {self.style.paint(pad(self.say(label), _LABEL - 2), 'dim')}"
             yield from self._hanging(start, _LABEL, self._clean(text), _LABEL)
 
     def _line(self, label: str, text: str, *, literal: bool = False) -> str:
         """A line to be copied, never broken; a ``literal`` one keeps its home directory: files expand no ``~``."""
         shown = safe(redact(text, self.report.secrets), _TEXT_LIMIT) if literal else self._clean(text)
-        return f"  {self.style.paint(pad(label, _LABEL - 2), 'dim')}{shown}"
+        return f"  {self.style.paint(pad(self.say(label), _LABEL - 2), 'dim')}{shown}"
 
     def _shell(self, command: str) -> str:
         """A command in which words that begin with the home directory begin with ``~``: all shells expand it there.
@@ -276,11 +287,3 @@ class _Text:
             found.update(str(place.file) for place in places if place is not None and place.file is not None)
             found.add(finding.subject)
         return iter(sorted((self._clean(path) for path in found if " " in path), key=len, reverse=True))
-
-
-def _tally(group: Group, checks: Sequence[Check]) -> str:
-    """``names 35/36``: how many of the checks that ran found nothing."""
-    ran = [check for check in checks if check.state is not State.SKIPPED]
-    if ran:
-        return f"{group} {sum(check.state is State.PASS for check in ran)}/{len(ran)}"
-    return f"{group} not checked"

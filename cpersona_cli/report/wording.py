@@ -37,6 +37,24 @@ def copied(report: Report) -> Callable[[str], str]:
     return clean
 
 
+def words(report: Report) -> Callable[[str], str]:
+    """Puts a word of this tool, or a sentence without gaps, into the language of the report."""
+    if report.language == "en":
+        return str
+    from cpersona_cli.advisory.phrases import word  # noqa: PLC0415 - only where English is not wanted
+
+    return lambda text: word(report.language, text)
+
+
+def many(report: Report) -> Callable[..., str]:
+    """Puts a count of things (``2 checks``) into the language of the report."""
+    if report.language == "en":
+        return plural
+    from cpersona_cli.advisory.phrases import counted as told  # noqa: PLC0415 - as above
+
+    return lambda count, noun, _many="": told(report.language, count, noun)
+
+
 @cache
 def traps() -> Mapping[str, Trap]:
     """Every trap by its id; imported when a renderer asks, as the list is long."""
@@ -59,16 +77,16 @@ def counted(report: Report) -> str:
     """``12 checks, 1 fault, 0 warnings, 3 not made``, or the command's own summary."""
     if report.summary:
         return report.summary
-    counts = report.counts
-    parts = [plural(report.ran, "check"), plural(counts["fault"], "fault"), plural(counts["warning"], "warning")]
+    counts, number = report.counts, many(report)
+    parts = [number(report.ran, "check"), number(counts["fault"], "fault"), number(counts["warning"], "warning")]
     if counts["hint"]:
-        parts.append(plural(counts["hint"], "hint"))
+        parts.append(number(counts["hint"], "hint"))
     parts += [
-        f"{counts[key]} {word}"
+        number(counts[key], word, word)
         for key, word in (("waived", "waived"), ("unknown", "unknown"), ("skipped", "not made"))
         if counts[key]
     ]
-    return ", ".join(parts)
+    return words(report)(", ").join(parts)
 
 
 def reasons(report: Report) -> list[str]:

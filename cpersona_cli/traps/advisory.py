@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cpersona_cli.advisory.phrases import phrase, word
 from cpersona_cli.install.model import Place
+from cpersona_cli.record import replace
 from cpersona_cli.text import plural, safe
 from cpersona_cli.traps.model import Facts, Finding, Needs, Previewed, Repair, Severity, Trap
 from cpersona_cli.traps.repairs import remove_variable
@@ -16,56 +18,62 @@ _MODE = "CPERSONA_EMBEDDING_MODE"
 def _no_start(facts: Facts) -> Iterator[Finding]:
     found = facts.previewed
     if found.refused:
+        prose = phrase(found.language, "repair.no-start")
         yield Finding(
             place=_registered(found),
-            measured=f"it refuses to start: {_first(found.refused)}",
-            repair=Repair(
-                prose="correct the setting that it names", commands=("cpersona-cli doctor",), place=_registered(found)
-            ),
+            measured=phrase(found.language, "found.no-start", error=_first(found.refused)),
+            repair=Repair(prose=prose, commands=("cpersona-cli doctor",), place=_registered(found)),
         )
 
 
 def _leaks(facts: Facts) -> Iterator[Finding]:
     found = facts.previewed
     if found.hidden:
+        characters = plural(found.hidden, "character")
         yield Finding(
             place=_registered(found),
-            measured=f"{plural(found.hidden, 'character')} of the server’s words are of a key, a password or a query",
+            measured=phrase(found.language, "found.leaks", characters=characters, count=found.hidden),
             repair=found.repair
             if found.state == "fault" and found.repair.prose
-            else Repair(prose="correct the setting in which it stands; then change the secret"),
+            else Repair(prose=phrase(found.language, "repair.leaks")),
         )
 
 
 def _fault(facts: Facts) -> Iterator[Finding]:
     found = facts.previewed
     if found.live and found.state == "fault" and found.enabled and not found.refused:
-        means = f"; that is: {found.means}" if found.means else ""
-        yield Finding(
-            place=_registered(found),
-            measured=f"{safe(found.evidence) or 'no reason was recorded'}{means}",
-            repair=found.repair,
-        )
+        evidence = safe(found.evidence) or phrase(found.language, "found.no-reason")
+        means = phrase(found.language, "found.fault", evidence=evidence, means=found.means)
+        yield Finding(place=_registered(found), measured=means if found.means else evidence, repair=found.repair)
 
 
 def _silent(facts: Facts) -> Iterator[Finding]:
     found = facts.previewed
     if found.live and found.silent and not found.refused:
-        yield Finding(place=_registered(found), measured="; ".join(found.silent), repair=found.repair)
+        measured = phrase(found.language, "found.between").join(found.silent)
+        yield Finding(place=_registered(found), measured=measured, repair=found.repair)
 
 
 def _switched_off(facts: Facts) -> Iterator[Finding]:
-    found = facts.previewed
+    found, say = facts.previewed, facts.previewed.language
     broken = found.state == "fault" or bool(found.silent)
     if not found.live or found.enabled or not broken or found.refused:
         return
     setting = found.target.settings[SWITCH]
     place = setting.place if setting.given else _registered(found)
+    name = setting.name or SWITCH
+    repair = remove_variable(found.target.registration, name, at=place)
+    prose = phrase(say, "repair.remove", prose=repair.prose, name=name, place=word(say, str(place)))
     yield Finding(
         about=SWITCH,
         place=place,
-        measured=f"{found.switch or SWITCH}, and {found.means or 'recall by meaning does not work'}",
-        repair=remove_variable(found.target.registration, setting.name or SWITCH, at=place),
+        measured=phrase(
+            say,
+            "found.switched-off",
+            switch=found.switch or SWITCH,
+            means=found.means or phrase(say, "found.no-meaning"),
+        ),
+        repair=replace(repair, prose=prose),
     )
 
 
@@ -76,10 +84,8 @@ def _hint(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             about=_MODE,
             place=setting.place if setting.given else _registered(found),
-            measured="the mode is none: a hint comes with the first recall of each process",
-            repair=Repair(
-                prose=f"set {_MODE}=http and CPERSONA_EMBEDDING_URL; or {SWITCH}=false, which only silences the hint"
-            ),
+            measured=phrase(found.language, "found.hint"),
+            repair=Repair(prose=phrase(found.language, "repair.hint", mode=_MODE, switch=SWITCH)),
         )
 
 

@@ -28,6 +28,7 @@ from cpersona_cli.start.model import Start
 from cpersona_cli.store.reading import Reading
 
 if TYPE_CHECKING:
+    from cpersona_cli.advisory.texts import Language
     from cpersona_cli.fit.model import Fit
     from cpersona_cli.store.model import Census
     from cpersona_cli.traps.endpoint import Subject
@@ -184,7 +185,8 @@ class Previewed:
     the reason it gives and ``means`` the reason as we name it. ``hidden`` counts the secret characters in its words.
     ``refused`` is the exception with which the server does not start. ``enabled``: it tells its agent at all, and
     ``switch`` is the setting that says so. ``silent`` are sentences about what is broken and not said. ``repair``
-    mends what is broken. ``chosen``: the registration was told that it is to run without an endpoint.
+    mends what is broken. ``chosen``: the registration was told that it is to run without an endpoint. ``language`` is
+    that of the sentences.
     """
 
     label: str
@@ -200,6 +202,7 @@ class Previewed:
     silent: tuple[str, ...] = ()
     repair: Repair = Repair(prose="")
     chosen: bool = False
+    language: Language = "en"
 
 
 @record(kw_only=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 from support import fits
-from support.fits import census, fit, group
+from support.english import left
+from support.fits import census, fit, group, live
 
 from cpersona_cli.advisory.model import Call, Preview, Recall, Server
-from cpersona_cli.advisory.unsaid import SHARE, Known, Unsaid, unsaid
+from cpersona_cli.advisory.unsaid import SHARE, Known, Unsaid, doubt, unsaid
 from cpersona_cli.embedding.kinds import Kind
-from cpersona_cli.fit.model import AgentCost, Fit, State
+from cpersona_cli.fit.model import AgentCost, Basis, Fit, State
 from cpersona_cli.record import replace
 
 HEALTHY = Recall(number=1, word="measure", state="healthy", call=Call(attempted=True, ok=True))
@@ -29,21 +30,22 @@ def test_all_well_leaves_what_is_always_so() -> None:
     found = of()
     assert names(found) == ALWAYS
     assert not any(part.broken for part in found)
+    assert [part.shows for part in found] == ["probe", "dimension", "probe"]
 
 
 @pytest.mark.parametrize(
-    ("made", "name", "broken", "shows"),
+    ("made", "name", "broken", "mends"),
     [
         (fits.CHANGED, "changed", True, "reembed"),
         (fits.MIXED, "mixed", True, "reembed"),
         (fits.SWAPPED, "swapped", True, "reembed"),
-        (fits.DRIFTED, "drifted", False, "dimension"),
+        (fits.DRIFTED, "drifted", False, ""),
     ],
 )
-def test_vectors_that_do_not_go_with_the_endpoint(made: Fit, name: str, broken: bool, shows: str) -> None:
+def test_vectors_that_do_not_go_with_the_endpoint(made: Fit, name: str, broken: bool, mends: str) -> None:
     found = of(made)
     assert found[0].name == name
-    assert (found[0].broken, found[0].shows) == (broken, shows)
+    assert (found[0].broken, found[0].shows, found[0].mends) == (broken, "dimension", mends)
     if name == "changed":
         assert f"{made.stored_dim} dimensions and the endpoint makes {made.expected_dim}" in found[0].measured
 
@@ -61,7 +63,7 @@ def test_missing_vectors_break_recall_from_one_in_ten_on(missing: int, broken: b
     assert [part.broken for part in found] == ([] if broken is None else [broken])
     if found:
         assert found[0].measured.startswith(f"{missing} of 100 memories")
-        assert found[0].shows == "missing"
+        assert (found[0].shows, found[0].mends) == ("dimension", "missing")
 
 
 @pytest.mark.parametrize(("damaged", "broken"), [(1, False), (60, True)])
@@ -130,4 +132,16 @@ def test_a_server_that_does_not_start_says_nothing_at_all() -> None:
 def test_in_japanese() -> None:
     found = unsaid(Known(preview=LIVE, mode="http", kind=Kind.OK, fit=fits.CHANGED), "ja")
     assert "次元" in found[0].measured
-    assert all(not part.measured.isascii() for part in found)
+    assert not any(left(part.measured) for part in found)
+
+
+def test_in_japanese_reasons_are_told_by_what_is_known() -> None:
+    """The English sentence of another part of this tool is not shown."""
+    detail = "3 stored vectors have 64 dimensions; nothing listens"
+    silent = fit(State.UNKNOWN, census(group(3)), detail=detail, live=live(None, call=Kind.REFUSED))
+    width = fit(State.UNKNOWN, census(group(3)), detail=detail, live=live(), basis=Basis.WIDTH)
+    for made, told in ((silent, "待ち受けているプログラムがありません"), (width, "モデルは比べられませんでした")):
+        (first, *_) = unsaid(Known(preview=LIVE, mode="http", kind=Kind.OK, fit=made), "ja")
+        assert told in first.measured
+        assert not left(first.measured)
+        assert doubt(made, "en") == detail

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from support import runs
 from support.advisories import PYTHONS, closed_port
 from support.advisories import serving as live
 from support.endpoints_small import Answer, Request, embed, serving
+from support.english import left
 from support.fit_stores import Written, store_of
 from support.stores import snapshot
 from support.traps import reading
@@ -171,8 +174,10 @@ def test_another_width_is_never_good_news(preview: Preview, tmp_path: Path) -> N
     assert found.told == ["nothing"] * 3
     assert found.json["vectors"] == "changed"
     (broken,) = [part for part in found.json["unsaid"] if part["broken"]]
-    assert broken["command"] == "cpersona-cli reembed --env --only mismatched"
-    assert text.splitlines()[-1].startswith("Next: ") or "Next: cpersona-cli reembed" in text.splitlines()[-1]
+    assert broken["command"] == "cpersona-cli dimension --env"
+    rebuild = "cpersona-cli reembed --env --only mismatched"
+    assert found.json["findings"][0]["repair"]["commands"] == [broken["command"], rebuild]
+    assert text.splitlines()[-1].endswith(f"Next: {rebuild}")
     assert "the agent is told nothing, and recall is broken" in text
 
 
@@ -302,9 +307,9 @@ def test_raw_asks_at_a_terminal(
     request = previewing.Request(selection=Selection(), raw=True)
     if refuses:
         with pytest.raises(UsageError):
-            previewing._agree(request)
+            previewing._agree(request, "en")
     else:
-        previewing._agree(request)
+        previewing._agree(request, "en")
     assert "Type yes to see them" in capsys.readouterr().err
 
 
@@ -465,7 +470,7 @@ def test_a_clients_stand_in_for_python_is_not_run(preview: Preview, monkeypatch:
 
 
 def test_a_run_that_was_ended_asks_nobody(preview: Preview, monkeypatch: pytest.MonkeyPatch) -> None:
-    def ended(*_: object) -> None:
+    def ended(*_: object, **__: object) -> None:
         raise ClosedError
 
     monkeypatch.setattr(asking, "ask", ended)
@@ -547,3 +552,82 @@ def test_a_run_that_takes_too_long_keeps_what_it_knows(preview: Preview) -> None
             over.set()
     assert found.code == 3
     assert any("--timeout allows more" in sentence for sentence in found.json["unsettled"])
+
+
+# --- in Japanese
+
+
+def japanese(preview: Preview, folder: Path, *words: str, env: Mapping[str, str] | None = None) -> tuple[str, Run]:
+    """One run as text, as Markdown and as a page without its tags; and the run."""
+    files = {name: folder / f"report.{name}" for name in ("md", "html")}
+    outputs = [option for file in files.values() for option in ("--output", str(file))]
+    found = preview("--lang", "ja", "-v", *outputs, *words, env=env)
+    texts = (re.sub("(?s)<style>.*?</style>|</?[a-z!][^>]*>", " ", file.read_text("utf-8")) for file in files.values())
+    return "\n".join((found.out, *(html.unescape(text.replace("\\", "")) for text in texts))), found
+
+
+def test_none_of_our_words_is_left_in_english(preview: Preview, home: Path, tmp_path: Path) -> None:
+    """Whatever a run may say: of a fault, of silence, of a server that does not start or cannot be asked."""
+    dead, unset = refused(), {"CPERSONA_DB_PATH": "/nowhere/c.db"}
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    with serving() as small:
+        width = store(tmp_path / "store", 96, missing=3)
+        cases: Sequence[tuple[Mapping[str, str] | None, tuple[str, ...], int]] = [
+            (http(dead), (), 1),
+            (unset, (), 0),
+            (http(small.url(), width), (), 1),
+            (http(small.url(), broken), (), 3),
+            (http(dead, CPERSONA_DEGRADED_ADVISORY="false"), (), 1),
+            (http(dead, CPERSONA_DEGRADED_ADVISORY="disabled"), ("--replay", "none"), 0),
+            (http(dead, CPERSONA_TRANSPORT="streamable-http"), (), 1),
+            (http(dead, CPERSONA_EMBEDDING_MODE="htp"), (), 1),
+            (leaking(small.url("/v1/embeddings")), (), 1),
+            (http(dead), ("--sequence", "fail,check,recall:a,zero-vector"), 0),
+            (None, (), 3),
+        ]
+        for env, words, code in cases:
+            text, found = japanese(preview, tmp_path, *words, env=env)
+            assert found.code == code, words
+            assert not left(text, *FOREIGN), (words, env)
+    register(
+        home,
+        {
+            "cpersona": {"command": "no-such-program-cpersona", "args": [], "env": http(dead)},
+            "far": {"type": "http", "url": "http://memory.invalid:8402/mcp"},
+            "docked": {"command": "docker", "args": ["run", "-i", "-e", f"CPERSONA_EMBEDDING_URL={dead}", "-e",
+                "CPERSONA_EMBEDDING_MODE=http", "-e", "CPERSONA_TRANSPORT=stdio", "example.org/cpersona:2.6.14"]},
+        },
+    )  # fmt: skip
+    text, found = japanese(preview, tmp_path)
+    assert found.code == 1
+    assert not left(text, *FOREIGN, "docked")
+    titles = [line.partition("：")[0] for line in found.out.splitlines() if line.startswith("Claude Code (user)")]
+    assert titles == [f"Claude Code (user), ~/.claude.json:{line}" for line in (3, 16)], "three of one name"
+
+
+#: What the server says in these runs, and names.
+FOREIGN = (
+    re.compile(
+        r"mode=(?:http|api) / POST \S+ failed: (?:ConnectError: All connection attempts failed"
+        r"|LocalProtocolError: Illegal header value b'Bearer [^']*')"
+    ),
+    "モード htp",
+    re.compile(r"ValueError: CPERSONA_EMBEDDING_MODE='htp' is not supported[^()]*\(recall becomes keyword/FTS-only\)"),
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--replay", "refusd"), ("--replay", "nonsense-word"), ("--sequence", "fail,none"), ("--recalls", "0"),
+        ("--sequence", ",".join(["ok"] * 1001)), ("--sequence", "ok", "--recalls", "3"), ("--live", "--replay", "auth"),
+        ("--session-key", "k" * 257), ("--transport", "http"), ("--yes",), ("--raw",), ("--timeout", "0"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_said_in_japanese(preview: Preview, words: tuple[str, ...]) -> None:
+    found = preview("--lang", "ja", *words)
+    assert found.code == 2
+    known = found.err.partition("使える語：")[0]
+    assert known
+    assert not left(known, *words, "refused", "streamable-http")

@@ -13,9 +13,10 @@ from support.traps import MACHINE, registration, targets
 
 from cpersona_cli.advisory.model import Call, Event, Preview, Recall, Server
 from cpersona_cli.advisory.own import Rule
-from cpersona_cli.advisory.phrases import phrase
+from cpersona_cli.advisory.phrases import advice, phrase, sentence
 from cpersona_cli.advisory.texts import Language
 from cpersona_cli.advisory.unsaid import Unsaid
+from cpersona_cli.commands.previewing import _told
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.install.model import Discovery
 from cpersona_cli.record import replace
@@ -72,13 +73,14 @@ def unsaid(language: Language, *, broken: bool = False) -> tuple[Unsaid, ...]:
     width = Unsaid(
         name="changed",
         measured=phrase(language, "unsaid.width", stored=384, live=768),
-        shows="reembed",
+        shows="dimension",
+        mends="reembed",
         broken=True,
     )
     return (
         *((width,) if broken else ()),
-        Unsaid(name="first", measured=phrase(language, "unsaid.first")),
-        Unsaid(name="stores", measured=phrase(language, "unsaid.stores")),
+        Unsaid(name="first", measured=phrase(language, "unsaid.first"), shows="probe"),
+        Unsaid(name="stores", measured=phrase(language, "unsaid.stores"), shows="dimension"),
     )
 
 
@@ -100,7 +102,7 @@ def panel(language: Language = "en", **fields: object) -> Panel:
 def own(language: Language) -> Panel:
     failing = [Event(word="call", error=EVIDENCE)] * 3
     recalls = Rule(mode="http", shared=False, enabled=True, language=language).recalls(failing)
-    preview = Preview(source="own", how="live", recalls=recalls, absent="the server runs in a container")
+    preview = Preview(source="own", how="live", recalls=recalls, absent=phrase(language, "absent.container"))
     return panel(language, preview=preview)
 
 
@@ -127,25 +129,28 @@ def previewed(shown: Panel) -> Previewed:
         target=target,
         state=shown.preview.state,
         evidence=shown.preview.evidence,
-        means="nothing listens at this address" if shown.preview.state == "fault" else "",
+        means=sentence(shown.language, Kind.REFUSED) if shown.preview.state == "fault" else "",
         refused=shown.preview.refused,
         silent=tuple(part.measured for part in shown.unsaid if part.broken),
-        repair=Repair(prose="start the embedding server"),
+        repair=Repair(prose=advice(shown.language, Kind.REFUSED)),
+        language=shown.language,
     )
 
 
 def report(panels: Sequence[Panel]) -> Report:
     facts = Facts(machine=MACHINE, discovery=Discovery((), ()), previews=tuple(previewed(shown) for shown in panels))
-    checks = run(TRAPS, facts)
+    checks, language = run(TRAPS, facts), panels[0].language
     return Report(
         command="advisory-preview",
-        headline="1 registration, 3 recalls",
+        headline=phrase(language, "headline", registrations="1 registration", recalls="3 recalls", targets=1, count=3),
         checks=checks,
-        findings=[finding for check in checks for finding in check.findings],
+        findings=[_told(finding, language) for check in checks for finding in check.findings],
         sections=[section for shown in panels for section in advisory.sections(shown)],
         payload=advisory.payload(panels),
         rerun="cpersona-cli advisory-preview",
+        next_command="cpersona-cli probe --env",
         home="/home/u",
+        language=language,
         elapsed=0.31,
     )
 
