@@ -17,14 +17,14 @@ from pathlib import Path
 from cpersona_cli.embedding.loop import run as in_loop
 from cpersona_cli.embedding.meaning import cosine
 from cpersona_cli.embedding.stored import unpack
-from cpersona_cli.rebuild.judge import ROWS, Item, judged
+from cpersona_cli.rebuild.judge import ROWS, Item, judge
 from cpersona_cli.rebuild.judgement import Judgement
 from cpersona_cli.rebuild.model import Counts, Fetched, Only, Progress, Tell
 from cpersona_cli.rebuild.pipeline import Options, fetch
 from cpersona_cli.rebuild.remaining import BLANK, Tally, holding, in_sample, tally, walk
 from cpersona_cli.rebuild.select import Selector, damaged, selector
 from cpersona_cli.rebuild.stop import Stop
-from cpersona_cli.rebuild.verify import Verified, inspect_staged, verified
+from cpersona_cli.rebuild.verify import Verified, inspect_staged, verify
 from cpersona_cli.rebuild.work import Effort, Ended, Why, Work
 from cpersona_cli.record import replace
 from cpersona_cli.store.job import JobState, Refused, Staged
@@ -97,6 +97,8 @@ class Job:
         if staging.fresh or staging.kept(CANARY) or not staging.counts().staged:
             return None
         found = self._verified(staging, AGAIN)
+        if found is None:
+            return self._ended(staging, Why.INTERRUPTED)
         if found.ok:
             return None
         detail = f"the vectors that an earlier run has fetched are not this model’s: {found.reason}"
@@ -169,22 +171,28 @@ class Job:
         work = self.work
         self._phase("checking")
         self.verified = self._verified(staging, VERIFIED)
+        if self.verified is None:
+            return self._ended(staging, Why.INTERRUPTED)
         if not self.verified.ok:
             return self._ended(staging, Why.NOT_VERIFIED, self.verified.reason)
         if work.sample:
             self._phase("comparing search")
-            self.judgement = judged(self._items(staging), new=work.endpoint, old=work.old, queries=work.sample)
+            comparison = judge(self._items(staging), new=work.endpoint, old=work.old, queries=work.sample)
+            self.judgement = in_loop(self.stop.unless(comparison))
+            if self.judgement is None:
+                return self._ended(staging, Why.INTERRUPTED)
             if not self.agree(self.judgement):
                 return self._ended(staging, Why.DECLINED, "the switch was declined")
         return self._ended(staging, Why.INTERRUPTED) if self.stop.asked else None
 
-    def _verified(self, staging: Staging, count: int) -> Verified:
-        """Every staged vector by its shape, and ``count`` of them beside fresh ones."""
+    def _verified(self, staging: Staging, count: int) -> Verified | None:
+        """Every staged vector by its shape, and ``count`` of them beside fresh ones. None where it was stopped."""
         work = self.work
         everything = chain.from_iterable(staging.staged(kind) for kind in Kind)
         inspection = inspect_staged(everything, staging.target, expected=staging.counts().staged)
         sample = [(entry, row.text) for entry, row in in_sample(work.store, staging.sample(count))]
-        return verified(inspection, sample, work.endpoint, staging.target, repeat=work.identified.repeat)
+        target, repeat = staging.target, work.identified.repeat
+        return in_loop(self.stop.unless(verify(inspection, sample, work.endpoint, target, repeat=repeat)))
 
     def _items(self, staging: Staging) -> list[Item]:
         """Rows with both vectors, to search among."""

@@ -10,6 +10,7 @@ quality: another model may well be right to differ.
 from __future__ import annotations
 
 import heapq
+from asyncio import to_thread
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import TypeVar
@@ -83,7 +84,8 @@ async def judge(
     """Compare search on at most ``ROWS`` of ``items``; those without a new vector are embedded first.
 
     Texts of ``items`` go to ``new``, and parts of them to ``old``: consent for both is the caller's to have. No call
-    is begun after ``budget`` seconds for each endpoint. Never raises but for cancellation.
+    is begun after ``budget`` seconds for each endpoint. Never raises but for cancellation, which it obeys at once: what
+    takes seconds of computing is done in a thread that the loop of ``embedding.loop`` leaves behind.
     """
     clock = clock or Clock()
     start = clock.now()
@@ -102,7 +104,7 @@ async def judge(
     tried = fresh.vectors.keys() | ours.failed
     former = {place: row.old for place, row in enumerate(rows) if row.old is not None and place in tried}
     stored = _Searched(_usable(former))
-    places = fresh.places(searched)
+    places = await to_thread(fresh.places, searched)
     if searched and not places:
         ours.why = "the endpoint answers with another width than that of the new vectors"
     before: Mapping[int, int] = {}
@@ -114,12 +116,12 @@ async def judge(
             why = await _another(theirs, {place: rows[place].text for place in proofs}, stored.vectors)
             if not why:
                 answers = await theirs.embed({place: parts[place] for place in places}, "searches before")
-                before = stored.places(answers)
+                before = await to_thread(stored.places, answers)
                 why = "" if before else theirs.why
             sent += theirs.sent
     judgement = Judgement(
         verdict=Verdict.UNKNOWN,
-        agreement=_agreement(stored, fresh, asked),
+        agreement=await to_thread(_agreement, stored, fresh, asked),
         old_unknown=why,
         texts_sent=sent,
         seconds=clock.now() - start,

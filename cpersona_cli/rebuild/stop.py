@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Stop:
@@ -36,3 +39,15 @@ class Stop:
             yield event
         finally:
             self._wakes.remove(wake)
+
+    async def unless(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """What ``work`` returns; None once the wish is there: ``work`` is broken off, and must leave nothing behind."""
+        with self.event() as event:
+            working, wish = asyncio.ensure_future(work), asyncio.ensure_future(event.wait())
+            try:
+                await asyncio.wait([working, wish], return_when=asyncio.FIRST_COMPLETED)
+                return working.result() if working.done() else None
+            finally:
+                for task in (working, wish):
+                    task.cancel()
+                await asyncio.gather(working, wish, return_exceptions=True)

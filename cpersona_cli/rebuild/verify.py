@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from cpersona_cli.embedding.calling import Caller, Factory, connect
 from cpersona_cli.embedding.kinds import MEANINGS
-from cpersona_cli.embedding.loop import run
 from cpersona_cli.embedding.meaning import NORM_TOLERANCE, ZERO, cosine
 from cpersona_cli.embedding.measured import Clock
 from cpersona_cli.embedding.model import Endpoint, Mode
@@ -127,18 +126,6 @@ def _share(found: Inspection, owners: dict[int, int | set[int]], entry: Staged) 
     if len(texts) > found.shared:
         found.shared = len(texts)
         found.first["shared"] = entry.kind, entry.id
-
-
-def verified(
-    inspection: Inspection,
-    sample: Sequence[tuple[Staged, str]],
-    endpoint: Endpoint,
-    target: Target,
-    *,
-    repeat: float | None = None,
-) -> Verified:
-    """``verify`` in an event loop of its own."""
-    return run(verify(inspection, sample, endpoint, target, repeat=repeat))
 
 
 async def verify(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from cpersona_cli.rebuild.model import Only, Plan, Progress
 from cpersona_cli.rebuild.select import selector
 from cpersona_cli.rebuild.stop import Stop
 from cpersona_cli.rebuild.target import Identified, identified
-from cpersona_cli.rebuild.verify import verified
+from cpersona_cli.rebuild.verify import verify
 from cpersona_cli.rebuild.work import Ended, Why, Work
 from cpersona_cli.record import replace
 from cpersona_cli.store.cpersona.store import CPersonaStore
@@ -107,18 +108,6 @@ def test_a_stop_that_was_asked_for_before(runner: Runner, db: Path) -> None:
     runner.stop.ask()
     ended = runner.run()
     assert (ended.reason, ended.left, ended.counts.done, oracle.state()) == (Why.INTERRUPTED, 25, 0, "old")
-
-
-def test_a_stop_while_search_is_compared(runner: Runner, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    oracle = Oracle(db, WIDTH)
-
-    def stopped(*_args: object, **_fields: object) -> Judgement:
-        runner.stop.ask()
-        return Judgement(verdict=Verdict.SAME)
-
-    monkeypatch.setattr(jobs, "judged", stopped)
-    ended = runner.run(sample=20)
-    assert (ended.reason, ended.state, oracle.state()) == (Why.INTERRUPTED, JobState.STAGED, "old")
 
 
 def test_who_does_not_want_it_keeps_the_old_vectors(runner: Runner, db: Path) -> None:
@@ -228,6 +217,28 @@ def test_the_model_is_another_one_than_before_the_kill(runner: Runner, db: Path,
     assert 12 <= ended.before < 25
 
 
+@pytest.mark.parametrize("phase", ["checking", "comparing search"])
+def test_a_wish_to_stop_does_not_wait_for_what_leaves_nothing_behind(
+    runner: Runner, db: Path, server: SmallEndpoint, monkeypatch: pytest.MonkeyPatch, phase: str
+) -> None:
+    """A request is under way that nobody answers."""
+    oracle, answering = Oracle(db, WIDTH), threading.Event()
+
+    def before(_request: Request, _number: int) -> None:
+        if runner.told and runner.told[-1].phase == phase:
+            runner.stop.ask()
+            answering.wait(60)
+
+    monkeypatch.setattr(server.behaviour, "before", before)
+    ended = runner.run(sample=20)
+    assert not answering.is_set()
+    answering.set()
+    assert (ended.reason, ended.state, oracle.state()) == (Why.INTERRUPTED, JobState.STAGED, "old")
+    monkeypatch.undo()
+    runner.stop = Stop()
+    assert runner.run().complete
+
+
 def test_staged_vectors_that_are_not_the_models_are_never_switched_to(
     runner: Runner, db: Path, server: SmallEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,9 +246,9 @@ def test_staged_vectors_that_are_not_the_models_are_never_switched_to(
 
     def late(*args: Any, **fields: Any) -> Any:
         server.behaviour.after = lambda request, _: [embed(text[::-1], WIDTH) for text in request.texts]
-        return verified(*args, **fields)
+        return verify(*args, **fields)
 
-    monkeypatch.setattr("cpersona_cli.rebuild.job.verified", late)
+    monkeypatch.setattr("cpersona_cli.rebuild.job.verify", late)
     ended = runner.run()
     assert (ended.reason, ended.switched, oracle.state()) == (Why.NOT_VERIFIED, False, "old")
     assert ended.detail

@@ -14,7 +14,7 @@ from cpersona_cli.embedding.kinds import Kind as CallKind
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.stored import pack
 from cpersona_cli.rebuild import verify as module
-from cpersona_cli.rebuild.verify import Verified, inspect_staged, verified, verify
+from cpersona_cli.rebuild.verify import Verified, inspect_staged, verify
 from cpersona_cli.record import replace
 from cpersona_cli.store.job import Staged, Target, digest
 from cpersona_cli.store.model import Kind
@@ -42,9 +42,8 @@ def check(
 ) -> Verified:
     sample = list(zip(entries, texts, strict=False))[::2]
     inspection = inspect_staged(entries, target, expected=len(entries) if expected is None else expected)
-    return verified(
-        inspection, sample, Endpoint(mode=target.mode, url=url, model="m", key="sk-12345678"), target, repeat=repeat
-    )
+    endpoint = Endpoint(mode=target.mode, url=url, model="m", key="sk-12345678")
+    return asyncio.run(verify(inspection, sample, endpoint, target, repeat=repeat))
 
 
 def failing(found: Verified) -> list[str]:
@@ -183,7 +182,7 @@ def test_a_text_that_changed_is_left_out() -> None:
     inspection = inspect_staged(entries, TARGET, expected=60)
     with serving() as server:
         sample = [(entries[0], TEXTS[0]), (entries[1], "another text since then")]
-        found = verified(inspection, sample, Endpoint(mode=Mode.HTTP, url=server.url()), TARGET)
+        found = asyncio.run(verify(inspection, sample, Endpoint(mode=Mode.HTTP, url=server.url()), TARGET))
     assert (found.ok, found.compared) == (True, 1)
 
 
