@@ -23,6 +23,8 @@ from cpersona_cli.record import replace
 
 Env = Mapping[str, str]
 
+_THIS_TOOL = "cpersona-cli"
+
 
 def server_version(registration: Registration, environment: Environment, machine: Machine) -> ServerVersion:
     """The release, what told it, and where its files are; ``program`` and its problem in every case."""
@@ -129,11 +131,23 @@ def _by_program(path: Path, registration: Registration, environment: Environment
     script = _script_beside(path, found.python, module=module)
     told = _at(found.site, found.python, f"installed in {found.site}", machine, script=script)
     certain = told.interpreter is not None and not told.interpreter.problem
-    if module and told.version is None and certain and not _more_places(found.site, environment):
-        said = f"{path} cannot start it: no CPersona is installed in {found.site}"
-        command = shlex.join((str(path), "-m", "pip", "install", "cpersona"))
-        return replace(told, program_problem=said, program_command=command)
+    if told.version is None and not _more_places(found.site, environment):
+        if module and certain:
+            said = f"{path} cannot start it: no CPersona is installed in {found.site}"
+            return replace(told, program_problem=said, program_command=_install_beside(path))
+        if told.script_owner == _THIS_TOOL and found.python is not None:
+            said = f"{path} is the script of this tool, and no CPersona is installed in {found.site} for it to start"
+            return replace(told, program_problem=said, program_command=_install_beside(found.python))
     return told
+
+
+def _install_beside(python: Path) -> str:
+    """The command that installs the server into the environment of ``python``, by what made that environment."""
+    if {"pipx", "venvs", _THIS_TOOL} <= set(python.parts):
+        return f"pipx inject {_THIS_TOOL} cpersona"
+    if {"uv", "tools"} <= set(python.parts):
+        return shlex.join(("uv", "pip", "install", "--python", str(python), "cpersona"))
+    return shlex.join((str(python), "-m", "pip", "install", "cpersona"))
 
 
 def _more_places(site: Path, environment: Environment) -> bool:
@@ -141,7 +155,7 @@ def _more_places(site: Path, environment: Environment) -> bool:
     if any(environment.values.get(name) for name in ("PYTHONPATH", "PYTHONHOME")):
         return True
     try:
-        for file in site.glob("*.pth"):
+        for file in set(site.glob("*.pth")) - {site / "pipx_shared.pth"}:  # that one adds pip alone
             lines = file.read_text("utf-8", "replace").splitlines()
             if any(line.strip() and not line.startswith(("#", "import ", "import\t")) for line in lines):
                 return True

@@ -247,6 +247,28 @@ def test_what_stands_in_the_way_is_the_evidence(where: Machine, tmp_path: Path) 
     assert "does not say" in told(where, "uvx", "something-else").evidence
 
 
+@pytest.mark.parametrize(
+    ("prefix", "command"),
+    [
+        ("v", "{python} -m pip install cpersona"),
+        (".local/share/uv/tools/cpersona-cli", "uv pip install --python {python} cpersona"),
+        (".local/share/pipx/venvs/cpersona-cli", "pipx inject cpersona-cli cpersona"),
+    ],
+)
+def test_the_script_of_this_tool_has_no_server_to_start(where: Machine, prefix: str, command: str) -> None:
+    site = venv(where.home / prefix, {})
+    python = where.home / prefix / "bin/python"
+    ours = script(python.with_name("cpersona"), f"#!{python}")
+    distribution(site, "cpersona-cli", "0.1.0", script=ours)
+    (site / "pipx_shared.pth").write_text("/shared/by/pipx\n")
+    found = told(where, str(ours))
+    assert "is the script of this tool, and no CPersona is installed" in found.program_problem
+    assert found.program_command == command.format(python=python)
+    distribution(site, "cpersona", "2.6.14")
+    handed_on = told(where, str(ours))
+    assert (handed_on.version, handed_on.program_problem) == ("2.6.14", "")
+
+
 def test_an_interpreter_without_the_package_cannot_start_the_server(where: Machine, tmp_path: Path) -> None:
     """Only where nothing else can bring the package: no other folder, no system packages, no PYTHONPATH."""
     site = venv(tmp_path / "bare", {"mcp": "1.26.0"})
