@@ -49,10 +49,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
+	@echo "installing the demo into $(VENV): a minute or two, once"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml
+	@echo "installing what the tests need: the environments take a few minutes, once"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	touch $@
 

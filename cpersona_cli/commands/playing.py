@@ -64,7 +64,7 @@ def check() -> None:
     if missing:
         raise UsageError(
             f"the demo needs {', '.join(missing)}, not installed here; install cpersona-cli[demo],"
-            " for example: pip install 'cpersona-cli[demo]'"
+            " for example: pip install 'cpersona-cli[demo]'; in a clone, type `make demo`"
         )
 
 
