@@ -115,3 +115,10 @@ def _forms(secrets: tuple[str, ...]) -> Sequence[str]:
 def plural(count: int, noun: str, many: str = "") -> str:
     """``1 fault``, ``2 faults``; ``many`` is the irregular plural."""
     return f"{count} {noun if count == 1 else many or noun + 's'}"
+
+
+def percent(part: int, whole: int) -> str:
+    """A share that is 0 only of nothing and 100 only of all."""
+    if not whole or part in {0, whole}:
+        return "100 %" if whole and part else "0 %"
+    return f"{min(99.9, max(0.1, 100 * part / whole)):.{0 if 1 <= 100 * part / whole <= 99 else 1}f} %"

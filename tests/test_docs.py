@@ -16,6 +16,7 @@ import pytest
 from support import docs
 from support.commands_page import commands, options
 from support.documents import document
+from support.uncheckable import UNCHECKABLE
 
 from cpersona_cli.commands.preferences import PREFERENCES, resolve
 from cpersona_cli.demo.model import Act, Doing, Played, Step
@@ -28,7 +29,7 @@ from cpersona_cli.report.model import FailOn, Report, Verdict
 from cpersona_cli.start.model import Failure
 from cpersona_cli.traps import waivers
 from cpersona_cli.traps.model import Needs, Severity
-from cpersona_cli.traps.registry import ALL, RETIRED, UNCHECKABLE
+from cpersona_cli.traps.registry import ALL, RETIRED
 from cpersona_cli.traps.run import State
 from cpersona_cli.words import COMMANDS
 from examples.endpoint import endpoint

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cpersona_cli.text import bare_url, redact
+from cpersona_cli.text import bare_url, percent, redact
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,11 @@ def test_an_address_is_shown_without_what_may_be_secret(url: str, shown: str) ->
 )
 def test_secrets_go_by_value_and_words_that_hide_nothing_stay(text: str, secrets: list[str], shown: str) -> None:
     assert redact(text, secrets) == shown
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "shown"),
+    [(0, 0, "0 %"), (0, 9, "0 %"), (9, 9, "100 %"), (1, 10000, "0.1 %"), (9999, 10000, "99.9 %"), (1, 3, "33 %")],
+)
+def test_a_share_is_nothing_only_of_nothing(part: int, whole: int, shown: str) -> None:
+    assert percent(part, whole) == shown

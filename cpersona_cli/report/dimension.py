@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cpersona_cli.fit.model import Fit, Likeness
+from cpersona_cli.fit.model import TABLES, Fit, Likeness
 from cpersona_cli.report.figures import FAINT, FULL, HALF, LOW, Bars, Spans, Strip, Table, minute
 from cpersona_cli.report.model import Section
 from cpersona_cli.store.model import Contents, Defect, Form, Group, Kind
-from cpersona_cli.text import plural, safe
+from cpersona_cli.text import percent, plural, safe
 from cpersona_cli.traps.model import Judged
-from cpersona_cli.traps.vectors_fit import TABLES, percent
 from cpersona_cli.traps.vectors_stored import NOUNS, rows_of
 
 Row = tuple[str, str, str]

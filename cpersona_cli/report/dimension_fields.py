@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cpersona_cli.embedding.model import Endpoint
-from cpersona_cli.fit.model import Break, Compared, Fit, Likeness
+from cpersona_cli.fit.model import TABLES, Break, Compared, Fit, Likeness
 from cpersona_cli.store.model import Group
 from cpersona_cli.text import bare_url, secret
 from cpersona_cli.traps.model import Judged
-from cpersona_cli.traps.vectors_fit import TABLES
 
 
 def payload(

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from cpersona_cli.store.reading import Reading
 from cpersona_cli.store.schema import NEWEST
 from cpersona_cli.text import plural
-from cpersona_cli.traps.database_file import measured, readable
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Trap
 from cpersona_cli.traps.shell import move, word
+from cpersona_cli.traps.subject import measured, readable
 
 #: Embedded memories below which the server does not calibrate.
 CALIBRATED_FROM = 10

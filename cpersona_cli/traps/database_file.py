@@ -18,39 +18,10 @@ from cpersona_cli.traps.model import (
     Needs,
     Repair,
     Severity,
-    SkipError,
     Trap,
 )
 from cpersona_cli.traps.shell import move
-
-_ABSENT = {State.MISSING, State.NO_FOLDER, State.VOLATILE}
-
-
-def readable(facts: Facts) -> Reading:
-    """The reading, where the content could be read; else the check is skipped, with the reason."""
-    reading = facts.database.reading
-    if reading.state is not State.OK:
-        raise SkipError(f"{reading.path}: {_sentence(reading)}")
-    return reading
-
-
-def measured(reading: Reading, *fields: str) -> None:
-    """Raise ``CannotTellError`` when one of ``fields`` was not looked at for lack of time."""
-    missed = [name for name in fields if name in reading.unmeasured]
-    if missed:
-        raise CannotTellError(f"{reading.path}: there was no time to look at {', '.join(missed)}")
-
-
-def present(facts: Facts) -> Reading:
-    """The reading, where something exists at the path; else the check is skipped."""
-    reading = facts.database.reading
-    if reading.state in _ABSENT:
-        raise SkipError(f"{reading.path}: {_sentence(reading)}")
-    return reading
-
-
-def _sentence(reading: Reading) -> str:
-    return reading.detail or f"its state is “{reading.state}”"
+from cpersona_cli.traps.subject import obstacle, readable
 
 
 def process(one: Process) -> str:
@@ -122,7 +93,7 @@ def _is_folder(facts: Facts) -> Iterator[Finding]:
 def _no_permission(facts: Facts) -> Iterator[Finding]:
     reading = facts.database.reading
     if reading.state is State.NO_PERMISSION:
-        yield _finding(facts, f"this user may not read {reading.path}: {_sentence(reading)}", take_over(facts, reading))
+        yield _finding(facts, f"this user may not read {reading.path}: {obstacle(reading)}", take_over(facts, reading))
 
 
 def _name_too_long(facts: Facts) -> Iterator[Finding]:
@@ -130,7 +101,7 @@ def _name_too_long(facts: Facts) -> Iterator[Finding]:
     if reading.state is State.NAME_TOO_LONG:
         yield _finding(
             facts,
-            f"the path of {len(str(reading.path))} characters is longer than the system allows: {_sentence(reading)}",
+            f"the path of {len(str(reading.path))} characters is longer than the system allows: {obstacle(reading)}",
             Repair(prose="choose a shorter path for CPERSONA_DB_PATH"),
         )
 
@@ -140,7 +111,7 @@ def _not_sqlite(facts: Facts) -> Iterator[Finding]:
     if reading.state is State.NOT_SQLITE:
         yield _finding(
             facts,
-            f"{reading.path} is no SQLite database: {_sentence(reading)}",
+            f"{reading.path} is no SQLite database: {obstacle(reading)}",
             Repair(
                 prose="move the file aside and restore the database from a backup, or check the spelling of "
                 "CPERSONA_DB_PATH",
@@ -161,7 +132,7 @@ def _foreign(facts: Facts) -> Iterator[Finding]:
     if reading.state is State.FOREIGN:
         yield _finding(
             facts,
-            f"{reading.path} is an SQLite database of another program: {_sentence(reading)}",
+            f"{reading.path} is an SQLite database of another program: {obstacle(reading)}",
             Repair(prose="change CPERSONA_DB_PATH to a file of CPersona's own; leave this one alone"),
         )
 
@@ -172,7 +143,7 @@ def _corrupt(facts: Facts) -> Iterator[Finding]:
         return
     yield _finding(
         facts,
-        f"{reading.path}: {_sentence(reading)}",
+        f"{reading.path}: {obstacle(reading)}",
         Repair(
             prose="let no program write to it any more: end every client that uses it, copy the database with its "
             "-wal and -shm files to a safe place, then recover what can be read into a new file and compare that with "
@@ -221,7 +192,7 @@ def _stale_wal(facts: Facts) -> Iterator[Finding]:
     log = f"{reading.path}-wal"
     yield _finding(
         facts,
-        f"{log} does not belong to {reading.path}: {_sentence(reading)} ({holders(reading)})",
+        f"{log} does not belong to {reading.path}: {obstacle(reading)} ({holders(reading)})",
         Repair(
             prose="do not start a client before this is settled: SQLite would replay that log into the database. "
             "When every process has closed the file, either put the old main file back beside its log, or move the "
@@ -234,7 +205,7 @@ def _stale_wal(facts: Facts) -> Iterator[Finding]:
 def _unreadable(facts: Facts) -> Iterator[Finding]:
     reading = facts.database.reading
     if reading.state is State.UNREADABLE:
-        raise CannotTellError(f"{reading.path} could not be read: {_sentence(reading)}")
+        raise CannotTellError(f"{reading.path} could not be read: {obstacle(reading)}")
     yield from ()
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.text import plural, safe
-from cpersona_cli.traps.database_file import holders, present, readable
+from cpersona_cli.traps.database_file import holders
 from cpersona_cli.traps.database_path import DB
 from cpersona_cli.traps.database_repairs import take_over
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, SkipError, Trap
 from cpersona_cli.traps.repairs import remove_variable
 from cpersona_cli.traps.shell import copy, word
-from cpersona_cli.traps.subject import server
+from cpersona_cli.traps.subject import present, readable, server
 
 MIB = 1 << 20
 

@@ -8,10 +8,9 @@ from cpersona_cli.install.release.version import NEWEST_KNOWN, key, older
 from cpersona_cli.store.reading import Reading
 from cpersona_cli.store.schema import NEWEST, RELEASES
 from cpersona_cli.text import safe
-from cpersona_cli.traps.database_file import measured, readable
 from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Repair, Severity, Target, Trap
 from cpersona_cli.traps.shell import word
-from cpersona_cli.traps.subject import server
+from cpersona_cli.traps.subject import measured, readable, server
 
 #: The schema of every release before 2.6.
 FIRST_LINE = min(RELEASES)

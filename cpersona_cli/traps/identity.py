@@ -10,9 +10,9 @@ from cpersona_cli.install.instructions import Block, InstructionFile
 from cpersona_cli.install.model import LaunchKind
 from cpersona_cli.store.audit_model import Places
 from cpersona_cli.text import nearest, plural, safe
-from cpersona_cli.traps.database_file import measured, readable
 from cpersona_cli.traps.model import Database, Facts, Finding, Needs, Repair, Severity, Trap
 from cpersona_cli.traps.repairs import remove_variable
+from cpersona_cli.traps.subject import measured, readable
 
 # Letters of other scripts that look like Latin ones; NFKC leaves them alone.
 _LISTED = 6  # names shown of a longer list

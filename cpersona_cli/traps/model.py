@@ -330,13 +330,3 @@ class Trap:
             expected=finding.expected or self.expected,
             costs=finding.costs or self.costs,
         )
-
-
-@record(kw_only=True)
-class Uncheckable:
-    """A catalogue row that facts alone cannot decide: why, and the command that measures it, if there is one."""
-
-    row: str
-    title: str
-    why: str
-    command: str = ""

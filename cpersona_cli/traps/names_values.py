@@ -59,6 +59,17 @@ def _wrong(target: Target, kinds: set[Kind]) -> Iterator[Effective]:
             yield found
 
 
+def _unusable(found: Effective, repair: Repair, severity: Severity | None = None, costs: str = "") -> Finding:
+    return Finding(
+        about=found.setting.name,
+        place=found.place,
+        measured=f"{found.name}: {found.invalid}",
+        repair=repair,
+        severity=severity,
+        costs=costs,
+    )
+
+
 def _bool_words(facts: Facts) -> Iterator[Finding]:
     target = server(facts)
     for found in _written(target):
@@ -83,12 +94,10 @@ def _only_true(facts: Facts) -> Iterator[Finding]:
     for name in _TRUE_ALONE:
         found = target.settings[name]
         if found.invalid and _means_true(found):
-            yield Finding(
-                about=name,
-                place=found.place,
-                measured=f"{found.name}: {found.invalid}",
-                repair=set_variable(target.registration, found.name, "true", at=found.place),
-                severity=Severity.FAULT if name in refused else None,
+            yield _unusable(
+                found,
+                set_variable(target.registration, found.name, "true", at=found.place),
+                Severity.FAULT if name in refused else None,
                 costs="the server refuses to start and the client shows it as failed" if name in refused else "",
             )
 
@@ -164,25 +173,19 @@ def _quoted(facts: Facts) -> Iterator[Finding]:
 def _number(facts: Facts) -> Iterator[Finding]:
     target = server(facts)
     for found in _wrong(target, _NUMBERS):
-        yield Finding(
-            about=found.setting.name,
-            place=found.place,
-            measured=f"{found.name}: {found.invalid}",
-            repair=_number_repair(target, found),
-            severity=Severity.HINT if found.outcome is Invalid.CLAMPED else None,
-        )
+        severity = Severity.HINT if found.outcome is Invalid.CLAMPED else None
+        yield _unusable(found, _number_repair(target, found), severity)
 
 
 def _number_repair(target: Target, found: Effective) -> Repair:
     digits = str(found.text).strip().replace(",", "").replace("_", "").replace(" ", "")
     head = digits.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ%")
     factor = {"k": 1000, "m": 1000_000}.get(digits[len(head) :].lower(), 1)
-    whole = found.setting.kind is not Kind.FLOAT
     if head.isascii() and head.isdecimal() and len(head) < 10 and _in_bounds(found, int(head) * factor):
         return set_variable(target.registration, found.name, str(int(head) * factor), at=found.place)
     if found.value is None or isinstance(found.value, str):
         return remove_variable(target.registration, found.name, at=found.place)
-    usual = str(int(found.value)) if whole else str(float(found.value))
+    usual = str(float(found.value) if found.setting.kind is Kind.FLOAT else int(found.value))
     return set_variable(target.registration, found.name, usual, at=found.place)
 
 
@@ -199,20 +202,13 @@ def _word(facts: Facts) -> Iterator[Finding]:
         row, name = BY_NAME[found.setting.name], found.setting.name
         if name in {MODE, _BODY_LIMIT} or ((row.kind is Kind.BOOL or name in _TRUE_ALONE) and _means_true(found)):
             continue
-        yield Finding(
-            about=name,
-            place=found.place,
-            measured=f"{found.name}: {found.invalid}",
-            repair=_word_repair(target, found),
-        )
+        yield _unusable(found, _word_repair(target, found))
 
 
 def _word_repair(target: Target, found: Effective) -> Repair:
     row = BY_NAME[found.setting.name]
     text = str(found.text).strip().lower()
-    choices = row.choices or ("true", "false")
-    if row.kind is Kind.TRISTATE:
-        choices = ("auto", "true", "false")
+    choices = ("auto", "true", "false") if row.kind is Kind.TRISTATE else row.choices or ("true", "false")
     if text in TRUE_WORDS or text in FALSE_WORDS:
         meant: str | None = "true" if text in TRUE_WORDS else "false"
         meant = meant if meant in choices else None
@@ -227,12 +223,7 @@ def _body_limit(facts: Facts) -> Iterator[Finding]:
     target = server(facts)
     found = target.settings[_BODY_LIMIT]
     if found.invalid and not found.ignored and not _quoted_text(str(found.text)):
-        yield Finding(
-            about=_BODY_LIMIT,
-            place=found.place,
-            measured=f"{found.name}: {found.invalid}",
-            repair=_word_repair(target, found),
-        )
+        yield _unusable(found, _word_repair(target, found))
 
 
 def _timeout(facts: Facts) -> Iterator[Finding]:
@@ -319,7 +310,7 @@ TRAPS = (
         expected="every value of the environment block is a text in quotes",
         costs="the client rejects the entry or its whole file, or hands on another text than you wrote",
         repair="put the value into quotes",
-        source="the clients' own formats: environment values are strings (anthropics/claude-code issue 4109)",
+        source="the clients' own formats: environment values are strings (Claude Code’s issue tracker, 4109)",
         rows=("A25",),
     ),
     Trap(

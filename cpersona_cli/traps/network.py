@@ -11,7 +11,7 @@ from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.install.settings.effective import Effective
 from cpersona_cli.record import replace
 from cpersona_cli.text import bare_url, plural
-from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap, Uncheckable
+from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap
 from cpersona_cli.traps.repairs import remove_variable, set_variable
 from cpersona_cli.traps.shell import tool
 from cpersona_cli.traps.subject import server
@@ -291,22 +291,5 @@ TRAPS = (
         repair="re-embed with this tool",
         source="measured: the embedding server 0.9.1 refuses bodies above 1 MiB",
         rows=("B22",),
-    ),
-)
-
-_PROBE = "cpersona-cli probe"
-
-UNCHECKABLE = (
-    Uncheckable(
-        row="B23",
-        title="more than 100 texts in one request",
-        why="the server sends at most 64; only an outside program can break this, and this tool does not",
-        command=_PROBE,
-    ),
-    Uncheckable(
-        row="B29",
-        title="the server's embedding cache answers for a dead endpoint",
-        why="a property of asking through the server; this tool asks the endpoint with texts never used before",
-        command=_PROBE,
     ),
 )

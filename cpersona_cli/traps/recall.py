@@ -16,7 +16,6 @@ from cpersona_cli.traps.model import (
     SkipError,
     Target,
     Trap,
-    Uncheckable,
 )
 from cpersona_cli.traps.repairs import remove_variable, set_variable
 from cpersona_cli.traps.subject import server
@@ -301,18 +300,5 @@ TRAPS = (
         repair="remove the setting",
         source="config.TASK_QUEUE_ENABLED",
         rows=("F13",),
-    ),
-)
-
-UNCHECKABLE = (
-    Uncheckable(
-        row="F12",
-        title="Changed content stored again under the same message id",
-        why="the second store is skipped and leaves no trace in the database; the agent has to call update_memory",
-    ),
-    Uncheckable(
-        row="F15",
-        title="Results read in the wrong order",
-        why="it happens in the reader: the first result is the best one",
     ),
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cpersona_cli.text import plural
-from cpersona_cli.traps.database_file import measured, readable
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Trap
+from cpersona_cli.traps.subject import measured, readable
 
 
 def _timestamps(facts: Facts) -> Iterator[Finding]:

@@ -36,7 +36,6 @@ from cpersona_cli.traps import (
     registration_env,
     registration_files,
     registration_scope,
-    self_check,
     start,
     transport,
     vectors,
@@ -46,7 +45,7 @@ from cpersona_cli.traps import (
     version_shared,
     waivers,
 )
-from cpersona_cli.traps.model import Trap, Uncheckable
+from cpersona_cli.traps.model import Trap
 
 #: Every trap. An id is permanent: it is never renamed and never used again.
 ALL: tuple[Trap, ...] = (
@@ -91,12 +90,3 @@ ALL: tuple[Trap, ...] = (
 
 #: Ids of former releases that are no traps any more, and why.
 RETIRED: Mapping[str, str] = {}
-
-#: Catalogue rows that facts alone cannot decide.
-UNCHECKABLE: tuple[Uncheckable, ...] = (
-    *network.UNCHECKABLE,
-    *vectors.UNCHECKABLE,
-    *recall.UNCHECKABLE,
-    *version.UNCHECKABLE,
-    *self_check.UNCHECKABLE,
-)

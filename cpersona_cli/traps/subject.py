@@ -1,14 +1,16 @@
-"""What a trap may rely on before it judges a registration's variables."""
+"""What a trap may rely on before it judges a registration's variables, or what a database holds."""
 
 from __future__ import annotations
 
 from cpersona_cli.install.model import LaunchKind
 from cpersona_cli.install.settings.effective import Effective
 from cpersona_cli.record import replace
+from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Severity, SkipError, Target
 
 _ELSEWHERE = {LaunchKind.REMOTE, LaunchKind.PROXY}
 _PROMPT = "${input:"
+_ABSENT = {State.MISSING, State.NO_FOLDER, State.VOLATILE}
 
 
 def elsewhere(target: Target) -> bool:
@@ -85,3 +87,31 @@ def missing(finding: Finding, target: Target) -> Finding:
     condition = unless_set_elsewhere(target)
     certain = not condition or target.environment.problems or finding.severity is not None
     return replace(finding, depends=condition, severity=finding.severity if certain else Severity.WARNING)
+
+
+def readable(facts: Facts) -> Reading:
+    """The reading, where the content could be read; else the check is skipped, with the reason."""
+    reading = facts.database.reading
+    if reading.state is not State.OK:
+        raise SkipError(f"{reading.path}: {obstacle(reading)}")
+    return reading
+
+
+def measured(reading: Reading, *fields: str) -> None:
+    """Raise ``CannotTellError`` when one of ``fields`` was not looked at for lack of time."""
+    missed = [name for name in fields if name in reading.unmeasured]
+    if missed:
+        raise CannotTellError(f"{reading.path}: there was no time to look at {', '.join(missed)}")
+
+
+def present(facts: Facts) -> Reading:
+    """The reading, where something exists at the path; else the check is skipped."""
+    reading = facts.database.reading
+    if reading.state in _ABSENT:
+        raise SkipError(f"{reading.path}: {obstacle(reading)}")
+    return reading
+
+
+def obstacle(reading: Reading) -> str:
+    """What stood in the way of reading, in words."""
+    return reading.detail or f"its state is “{reading.state}”"

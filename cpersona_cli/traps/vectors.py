@@ -10,10 +10,10 @@ from cpersona_cli.store.reading import Reading
 from cpersona_cli.text import plural, safe
 from cpersona_cli.traps.compare import differ, disagreements
 from cpersona_cli.traps.database_calibration import calibrated_width, modal_width
-from cpersona_cli.traps.database_file import measured, readable
-from cpersona_cli.traps.model import Facts, Finding, Needs, Severity, Target, Trap, Uncheckable
+from cpersona_cli.traps.model import Facts, Finding, Needs, Severity, Target, Trap
 from cpersona_cli.traps.network_server import is_for
 from cpersona_cli.traps.repairs import remove_variable, set_variable
+from cpersona_cli.traps.subject import measured, readable
 from cpersona_cli.traps.vectors_stored import reembed
 
 _MODE = "CPERSONA_EMBEDDING_MODE"
@@ -328,19 +328,5 @@ TRAPS = (
         repair="put the earlier provider back, or re-embed",
         source="models of the embedding server 0.9.1: miniml 384, jina-v5-nano 768, bge-m3 1024 numbers",
         rows=("B4",),
-    ),
-)
-
-UNCHECKABLE = (
-    Uncheckable(
-        row="D8",
-        title="an embedding server too old to count tokens",
-        why="its route /count_tokens must be asked",
-        command="cpersona-cli probe",
-    ),
-    Uncheckable(
-        row="D12",
-        title="storing is paused in a running session",
-        why="the pause lives in the memory of the server's process; ask the agent to call persistence_status",
     ),
 )

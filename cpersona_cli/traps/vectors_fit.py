@@ -6,31 +6,19 @@ Measuring happens in ``fit``; here its answer becomes findings. ``doctor`` compa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from cpersona_cli.fit.model import Basis, Break, Compared, Fit, Likeness, State
+from cpersona_cli.fit.model import TABLES, Basis, Break, Compared, Fit, Likeness, State
 from cpersona_cli.record import replace
-from cpersona_cli.store.model import Form, Kind
-from cpersona_cli.text import plural, safe
+from cpersona_cli.store.model import Form
+from cpersona_cli.text import percent, plural, safe
 from cpersona_cli.traps import live, vectors
 from cpersona_cli.traps.model import Detect, Facts, Finding, Judged, Needs, Repair, Severity, SkipError, Trap
 from cpersona_cli.traps.vectors_stored import NOUNS, misshapen, reembed, rows_of, unreadable
 from cpersona_cli.traps.vectors_stored import TRAPS as STORED
 
-TABLES: Mapping[Kind, str] = {Kind.MEMORY: "memories", Kind.EPISODE: "episodes"}
-
-#: States that are a fault by themselves, whatever else was found.
-BAD = frozenset({State.UNREADABLE, State.CHANGED, State.MIXED, State.SWAPPED})
-
 _AGENTS = 5
 _BREAKS = 3
-
-
-def percent(part: int, whole: int) -> str:
-    """A share that is 0 only of nothing and 100 only of all."""
-    if not whole or part in {0, whole}:
-        return "100 %" if whole and part else "0 %"
-    return f"{min(99.9, max(0.1, 100 * part / whole)):.{0 if 1 <= 100 * part / whole <= 99 else 1}f} %"
 
 
 def lost(fit: Fit) -> str:

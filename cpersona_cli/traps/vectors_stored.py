@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from cpersona_cli.record import record
 from cpersona_cli.store.model import Census, Defect, Flaw, Form, Group
 from cpersona_cli.text import plural, safe
-from cpersona_cli.traps.database_file import readable
 from cpersona_cli.traps.model import (
     CannotTellError,
     Detect,
@@ -21,6 +20,7 @@ from cpersona_cli.traps.model import (
     Trap,
 )
 from cpersona_cli.traps.shell import move, tool
+from cpersona_cli.traps.subject import readable
 
 #: The tables that recall by meaning reads, and what a row of each is called.
 NOUNS = {"memories": ("memory", "memories"), "episodes": ("episode", "episodes")}

@@ -18,7 +18,6 @@ from cpersona_cli.traps.model import (
     SkipError,
     Target,
     Trap,
-    Uncheckable,
 )
 from cpersona_cli.traps.repairs import remove_variable
 
@@ -279,18 +278,5 @@ TRAPS = (
         source="config: an unreadable value counts as off",
         rows=("H12",),
         since="2.5",
-    ),
-)
-
-UNCHECKABLE = (
-    Uncheckable(
-        row="H4",
-        title="A check that runs in another environment than the server",
-        why="cannot happen here: every release, Python and SQLite is that of the registration's own command",
-    ),
-    Uncheckable(
-        row="H8",
-        title="check_update(apply=true) refused under uvx",
-        why="a call of the agent, not a setting; a server started by uvx cannot replace itself",
     ),
 )

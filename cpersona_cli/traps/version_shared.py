@@ -8,11 +8,11 @@ from itertools import combinations
 from cpersona_cli.install.release.version import NEWEST_KNOWN, key, older
 from cpersona_cli.install.settings.model import Kind
 from cpersona_cli.record import replace
-from cpersona_cli.traps.database_file import measured, readable
 from cpersona_cli.traps.database_schema import schema_of
 from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap
 from cpersona_cli.traps.recall import number
 from cpersona_cli.traps.shell import word
+from cpersona_cli.traps.subject import measured, readable
 from cpersona_cli.traps.version import fetches_newest, upgrade
 
 _CAP, _PENALTY = "CPERSONA_MAX_CONTENT_LENGTH", "CPERSONA_EPISODE_PENALTY_ENABLED"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from support.commands_page import commands, options
 from support.markdown import code, plain, table
+from support.uncheckable import UNCHECKABLE
 
 from cpersona_cli.commands.book import explained
 from cpersona_cli.traps.model import Group, Trap
-from cpersona_cli.traps.registry import ALL, RETIRED, UNCHECKABLE
+from cpersona_cli.traps.registry import ALL, RETIRED
 
 #: What each group is about, in the order of the report.
 GROUPS = {
@@ -103,22 +103,12 @@ def _uncheckable() -> Iterator[str]:
     yield '<a id="not-decided-by-looking"></a>\n'
     yield "## Not decided by looking\n"
     yield "What files, settings and the database alone cannot tell, and the command that can, if there is one.\n"
-    rows = ((line.row, plain(line.title), plain(line.why), _measured_by(line.command)) for line in UNCHECKABLE)
+    rows = (
+        (line.row, plain(line.title), plain(line.why), code(line.command) if line.command else "")
+        for line in UNCHECKABLE
+    )
     yield from table(("row", "what", "why it is no trap", "measured by"), rows)
     yield ""
-
-
-def _measured_by(command: str) -> str:
-    """The command, if it is there with its options; of one that is to come, its words alone."""
-    if not command:
-        return ""
-    _, *words = command.split()
-    known = {name.split()[1]: options(found) for name, found in commands() if " " in name}
-    there = known.get(words[0], set())
-    assert words[0] in known, f"no such command: {command}"
-    if not there.issuperset(word for word in words if word.startswith("-")):
-        return f"{code(' '.join(words))}, in a coming release"
-    return code(command)
 
 
 assert set(GROUPS) == set(Group)

@@ -42,7 +42,6 @@ MODULES = (
     version_shared,
 )
 TRAPS = tuple(trap for module in MODULES for trap in module.TRAPS)
-UNCHECKABLE = tuple(row for module in MODULES for row in getattr(module, "UNCHECKABLE", ()))
 
 POLICY = '<!-- BEGIN cpersona-policy v5 -->\nagent_id="{}"\n<!-- END cpersona-policy -->\n'
 

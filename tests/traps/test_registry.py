@@ -6,10 +6,11 @@ import re
 from collections import Counter
 
 import pytest
+from support.uncheckable import UNCHECKABLE
 
 from cpersona_cli.install.release.version import key
 from cpersona_cli.traps.model import Group, Trap
-from cpersona_cli.traps.registry import ALL, RETIRED, UNCHECKABLE
+from cpersona_cli.traps.registry import ALL, RETIRED
 from cpersona_cli.words import COMMANDS
 
 # Rows in each part of the catalogue of known ways to be wrong.
