@@ -24,8 +24,7 @@ URLLESS = {"CPERSONA_EMBEDDING_MODE": "http", "CPERSONA_EMBEDDING_API_KEY": SECR
 ONLY = ("--only", "names.url-missing")
 
 
-#: Without a process of its own: the process is not what is tested.
-quick = pytest.mark.script_launch_mode("inprocess")
+pytestmark = pytest.mark.script_launch_mode("inprocess")
 
 
 class Answer(runs.Run):
@@ -72,6 +71,7 @@ def register(home: Path) -> Callable[..., Path]:
 Register = Callable[..., Path]
 
 
+@pytest.mark.script_launch_mode("subprocess")
 def test_a_pass(doctor: Doctor, register: Register) -> None:
     register(HEALTHY)
     answer = doctor(*ONLY)
@@ -118,7 +118,6 @@ def test_a_registration_that_no_client_starts_is_no_pass(doctor: Doctor, home: P
     assert "disabled" in answer.out
 
 
-@quick
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -165,7 +164,6 @@ def test_a_usage_error_in_text_leaves_stdout_empty(doctor: Doctor) -> None:
     assert "contradict" in doctor("--json", "--format", "text").json["error"]
 
 
-@quick
 @pytest.mark.parametrize(
     ("words", "code"),
     [
@@ -212,7 +210,6 @@ def test_verbose_tells_every_setting_and_its_source(doctor: Doctor, register: Re
     assert SECRET not in answer.out
 
 
-@quick
 def test_waivers_from_writing_to_expiry(doctor: Doctor, register: Register, home: Path) -> None:
     register(URLLESS)
     written = doctor(*ONLY, "--write-waivers", "w.toml")
@@ -235,7 +232,6 @@ def test_waivers_from_writing_to_expiry(doctor: Doctor, register: Register, home
     ] == ["names.url-missing"]
 
 
-@quick
 def test_nothing_to_waive_writes_no_file(doctor: Doctor, register: Register, home: Path) -> None:
     register(HEALTHY)
     answer = doctor(*ONLY, "--write-waivers", "w.toml")
@@ -244,7 +240,6 @@ def test_nothing_to_waive_writes_no_file(doctor: Doctor, register: Register, hom
     assert not (home / "w.toml").exists()
 
 
-@quick
 def test_a_malformed_waivers_file_is_a_usage_error(doctor: Doctor, register: Register, home: Path) -> None:
     register(HEALTHY)
     (home / "w.toml").write_text('[[waiver]]\nid = "names.url-missing"\n')
@@ -253,7 +248,6 @@ def test_a_malformed_waivers_file_is_a_usage_error(doctor: Doctor, register: Reg
     assert answer.json["error"] == "w.toml:1: waiver 1 has no reason"
 
 
-@quick
 def test_a_file_and_stdout_in_one_run(doctor: Doctor, register: Register, home: Path) -> None:
     register(URLLESS)
     answer = doctor(*ONLY, "-o", "report.json", "-o", "text:report", "-q")
@@ -262,7 +256,6 @@ def test_a_file_and_stdout_in_one_run(doctor: Doctor, register: Register, home: 
     assert (home / "report").read_text() == answer.out
 
 
-@quick
 def test_the_selection_is_repeated_in_what_verifies_it(doctor: Doctor, register: Register) -> None:
     register(URLLESS, "my servers.json")
     answer = doctor("--registration", "my servers.json", *ONLY)
@@ -270,7 +263,6 @@ def test_the_selection_is_repeated_in_what_verifies_it(doctor: Doctor, register:
     assert "cpersona-cli doctor --registration 'my servers.json' --only names.url-missing" in answer.out
 
 
-@quick
 def test_a_preferred_client_gives_way_to_what_is_pointed_at(doctor: Doctor, register: Register) -> None:
     register(HEALTHY, "servers.json")
     chosen = {"CPERSONA_CLI_CLIENT": "codex"}
@@ -278,7 +270,6 @@ def test_a_preferred_client_gives_way_to_what_is_pointed_at(doctor: Doctor, regi
     assert doctor(*ONLY, "--registration", "servers.json", env=chosen).code == 0
 
 
-@quick
 def test_this_process_as_a_registration(doctor: Doctor) -> None:
     answer = doctor("--env", *ONLY, "--json", env={"CPERSONA_EMBEDDING_MODE": "http"})
     assert answer.code == 1
@@ -294,7 +285,6 @@ def test_a_database_that_is_not_there(doctor: Doctor, home: Path) -> None:
     assert list(home.iterdir()) == []
 
 
-@quick
 def test_unread_variables_of_this_tool_are_noted(doctor: Doctor, register: Register) -> None:
     register(HEALTHY)
     answer = doctor(*ONLY, env={"CPERSONA_CLI_FORMT": "json"})
@@ -318,7 +308,6 @@ def test_a_working_directory_that_is_gone(home: Path) -> None:
     assert "the working directory does not exist any more" in document(answer.stdout)["error"]
 
 
-@quick
 @pytest.mark.parametrize(
     "option",
     [
@@ -345,7 +334,6 @@ def test_a_variable_that_was_not_set_chooses_nothing(
     assert "it is empty" in answer.json["error"]
 
 
-@quick
 @pytest.mark.parametrize("words", [["--db", "a.db", "--db=b.db"], ["--waivers", "a", "--waivers", "b"]], ids=" ".join)
 def test_a_value_that_would_be_lost_is_refused(doctor: Doctor, words: list[str]) -> None:
     answer = doctor(*words, "--json")
@@ -404,7 +392,6 @@ def test_the_home_of_another_user_hides_no_result(home: Path) -> None:
     assert f"{home}/.config/cpersona-cli/config.toml was not read: Permission denied" in found["notes"]
 
 
-@quick
 def test_a_path_no_file_can_have_is_no_reason_to_give_up(doctor: Doctor, register: Register) -> None:
     register({**HEALTHY, "CPERSONA_DB_PATH": "x" * 300})
     found = doctor("--only", "database.path-relative", "--json").json
@@ -412,7 +399,6 @@ def test_a_path_no_file_can_have_is_no_reason_to_give_up(doctor: Doctor, registe
     assert found["unsettled"] == []
 
 
-@quick
 def test_files_may_be_named_without_an_option(doctor: Doctor, register: Register, home: Path) -> None:
     register(HEALTHY, "good.json")
     register(URLLESS, "bad.json")
@@ -428,7 +414,6 @@ def test_files_may_be_named_without_an_option(doctor: Doctor, register: Register
     ]
 
 
-@quick
 def test_it_waits_for_an_endpoint_that_is_loading(doctor: Doctor, register: Register) -> None:
     with serving(loading=2) as endpoint:
         register({**HEALTHY, "CPERSONA_EMBEDDING_URL": endpoint.url()})
@@ -440,7 +425,6 @@ def test_it_waits_for_an_endpoint_that_is_loading(doctor: Doctor, register: Regi
     assert waited["verdict"] == "pass", waited["unsettled"]
 
 
-@quick
 @pytest.mark.parametrize("seconds", ["-1", "nan", "86401"])
 def test_a_wait_that_makes_no_sense(doctor: Doctor, seconds: str) -> None:
     answer = doctor("--wait", seconds, "--json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _PATTERN = re.compile(r"^v?(\d+(?:\.\d+)*)(?:(a|b|rc)(\d+))?(?:\.post(\d+))?(?:\.dev(\d+))?(?:\+.*)?$")
 _STAGE = {"a": 0, "b": 1, "rc": 2}
@@ -13,6 +14,7 @@ NEWEST_KNOWN = "2.6.14"
 Key = tuple[tuple[int, ...], tuple[int, int], int, int]
 
 
+@lru_cache(512)
 def key(text: str) -> Key | None:
     """A sortable key for a release number (``2.5.6a1`` before ``2.5.6``), or None when it is not one."""
     match = _PATTERN.match(text.strip())
