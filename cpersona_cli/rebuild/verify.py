@@ -6,6 +6,7 @@ Nothing is exchanged unless every check passes. A check that could not be made i
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -27,8 +28,8 @@ SAME = 0.999
 #: A vector that stands for more than this share of the different texts, and for more than so many, is a mistake.
 #: (Two texts that differ in case or in what stands behind the model's window may rightly share one.)
 SHARED, SHARED_FEW = 0.01, 10
-#: Vectors of different texts that are compared for equality: what is beyond is not, to keep memory constant.
-REMEMBERED = 50_000
+#: Different texts whose vectors are compared for equality. Of more, an even sample is, to keep memory constant.
+REMEMBERED = 20_000
 #: Seconds for asking anew, and texts of one request: another number than the server's and the pipeline's 32.
 BUDGET, _BATCH = 300.0, 7
 _LISTED = 5
@@ -66,7 +67,7 @@ class Verified:
 class Inspection:
     """What one pass over all staged vectors showed. ``first`` names an example (kind and id) of each fault.
 
-    ``shared`` is the most different texts that one vector stands for, among ``texts`` different ones remembered.
+    ``shared`` is the most different texts that one vector stands for, among the ``texts`` that were compared.
     """
 
     expected: int
@@ -91,7 +92,7 @@ def inspect_staged(staged: Iterable[Staged], target: Target, *, expected: int, u
     """
     found = Inspection(expected=expected)
     size, one = target.dim * FLOAT, target.mode == Mode.API if unit is None else unit
-    owners: dict[int, int | set[int]] = {}  # vectors by hash -> the text each stands for, or several
+    sample = _Sample()
     for entry in staged:
         found.seen += 1
         norm = length(entry.vector)
@@ -104,28 +105,29 @@ def inspect_staged(staged: Iterable[Staged], target: Target, *, expected: int, u
         elif one and abs(norm - 1) > NORM_TOLERANCE:
             found.note("unit", entry)
         else:
-            _share(found, owners, entry)
-    found.texts = sum(len(texts) if isinstance(texts, set) else 1 for texts in owners.values())
+            sample.add(entry)
+    vectors = Counter(vector for vector, _, _ in sample.kept.values())
+    found.texts = len(sample.kept)
+    for crowded, found.shared in vectors.most_common(1):
+        found.first["shared"] = next(row[1:] for row in sample.kept.values() if row[0] == crowded)
     return found
 
 
-def _share(found: Inspection, owners: dict[int, int | set[int]], entry: Staged) -> None:
-    """Note which text this vector stands for, and whether it stands for others too."""
-    vector, text = hash(entry.vector), hash(entry.digest)
-    texts = owners.get(vector)
-    if texts is None:
-        if len(owners) < REMEMBERED:
-            owners[vector] = text
-        return
-    if not isinstance(texts, set):
-        if texts == text:
+class _Sample:
+    """Different texts, and the vector and row of each: all, or those in the lower half of all digests, and so on."""
+
+    def __init__(self) -> None:
+        self.kept: dict[int, tuple[int, Kind, int]] = {}
+        self._bound = 1 << 64
+
+    def add(self, entry: Staged) -> None:
+        text = int.from_bytes(entry.digest[:8], "big")
+        if text >= self._bound or text in self.kept:
             return
-        texts = owners[vector] = {texts}
-    if len(texts) < REMEMBERED:
-        texts.add(text)
-    if len(texts) > found.shared:
-        found.shared = len(texts)
-        found.first["shared"] = entry.kind, entry.id
+        self.kept[text] = hash(entry.vector), entry.kind, entry.id
+        while len(self.kept) > REMEMBERED:
+            self._bound //= 2
+            self.kept = {text: row for text, row in self.kept.items() if text < self._bound}
 
 
 async def verify(
