@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -234,20 +233,6 @@ def test_the_format_for_agents_says_its_exit_code(code: int, env: dict[str, str]
     assert lines[0].endswith("/agent/1")
     assert lines[2] == f"exit: {code}"
     assert any(line.startswith(said) for line in lines)
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_the_format_for_agents_tells_an_interruption(number: int, code: int) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}/embed"
-        with subprocess.Popen([SCRIPT, "probe", "--url", url, "-f", "agent"], stdout=subprocess.PIPE, text=True) as run:
-            connection, _ = silent.accept()  # it has begun, and nobody answers
-            run.send_signal(number)
-            out, _ = run.communicate(timeout=60)
-            connection.close()
-    assert run.returncode == code
-    assert out.splitlines()[1:3] == ["verdict: unknown", f"exit: {code}"]
-    assert "nothing was changed" in out
 
 
 SLOW_READER = """
