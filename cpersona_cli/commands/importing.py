@@ -38,7 +38,6 @@ from cpersona_cli.report.backfill import Around
 from cpersona_cli.report.backfill_json import document
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.model import Report, Section
-from cpersona_cli.report.output import show
 from cpersona_cli.report.progress import Teller, reported
 from cpersona_cli.report.reembed import Step, refused_section, steps_sections
 from cpersona_cli.store.model import StoreError
@@ -186,23 +185,14 @@ class Run:
 
     def _agree(self, sections: Sequence[Section], plan: Plan, around: Around) -> None:
         """Show the plan and have it confirmed. Raises ``UsageError`` where it is not."""
-        if self.request.yes:
-            return
-        if asking() is None:
-            sent = f", and to send texts to {around.sends}" if around.sends else ""
-            raise UsageError(
-                f"nobody is here to confirm the plan; look at it with --dry-run, then add --yes to carry it out{sent}"
-            )
-        self.teller.clear()
-        show(sections, str(self.machine.home))
         harm = (
             f"{plural(plan.changed, 'memory', 'memories')} that are there would count differently. "
             if plan.changed
             else ""
         )
         verb = "Send the texts there and store" if around.sends else "Store"
-        if not self.talk.ask(f"{harm}{verb} {page.by_kind(plan.rows)}? It can be undone. Type yes:"):
-            raise UsageError("the plan was not confirmed; nothing was changed")
+        sends = f"texts to {around.sends}" if around.sends else ""
+        self.talk.plan(sections, f"{harm}{verb} {page.by_kind(plan.rows)}? It can be undone.", sends)
 
     def _work(
         self,

@@ -188,7 +188,9 @@ class Run:
             return self.base(
                 place, sections=[section], fields=shown, measured=1, summary="nothing to do; nothing was changed"
             )
-        self.talk.plan(plan, left)
+        verb = "Send the texts there and rebuild" if plan.consent else "Rebuild"
+        sends = f"stored texts to {plan.consent}" if plan.consent else ""
+        self.talk.plan([section], f"{verb}? Nothing is lost, and it can be undone.", sends)
         return self._work(place, found, plan, made.select, shown)
 
     def _sample(self) -> int:

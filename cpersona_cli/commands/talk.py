@@ -1,7 +1,8 @@
-"""What is asked of the user during a rebuild, and what is taken for granted where nobody is there to ask."""
+"""What is asked of the user before and during a change, and what is taken for granted where nobody is there."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cpersona_cli.commands.errors import UsageError
@@ -9,8 +10,9 @@ from cpersona_cli.commands.workplace import asking
 from cpersona_cli.embedding.model import Endpoint
 from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.rebuild.judgement import Judgement, Verdict
-from cpersona_cli.rebuild.model import Plan, Progress
+from cpersona_cli.rebuild.model import Progress
 from cpersona_cli.report import reembed as page
+from cpersona_cli.report.model import Section
 from cpersona_cli.report.output import show
 from cpersona_cli.report.progress import Teller
 
@@ -48,19 +50,21 @@ class Talk:
         if not agreed:
             raise UsageError("not confirmed; nothing was changed")
 
-    def plan(self, plan: Plan, left: int | None) -> None:
-        """Show the plan and have it confirmed. Raises ``UsageError`` where it is not."""
+    def plan(self, sections: Sequence[Section], question: str, sends: str = "") -> None:
+        """Show a plan and have it confirmed. Raises ``UsageError`` where it is not.
+
+        ``sends`` says which texts would go to which other computer.
+        """
         if self.yes:
             return
         if asking() is None:
-            sent = f", and to send stored texts to {plan.consent}" if plan.consent else ""
+            sent = f", and to send {sends}" if sends else ""
             raise UsageError(
                 f"nobody is here to confirm the plan; look at it with --dry-run, then add --yes to carry it out{sent}"
             )
         self.teller.clear()
-        show([page.plan_section(plan, waiting=left)], self.home)
-        verb = "Send the texts there and rebuild" if plan.consent else "Rebuild"
-        if not self.ask(f"{verb}? Nothing is lost, and it can be undone. Type yes:"):
+        show(sections, self.home)
+        if not self.ask(f"{question} Type yes:"):
             raise UsageError("the plan was not confirmed; nothing was changed")
 
     def better(self, judgement: Judgement) -> bool:

@@ -77,7 +77,7 @@ def _absent(path: Path, error: OSError | ValueError) -> Standing:
     if error.errno in {errno.EACCES, errno.EPERM}:
         return Standing(State.NO_PERMISSION, "a folder on the way to it may not be entered by this user")
     if error.errno == errno.ENOTDIR:
-        blocker = next((p for p in path.parents if _exists(p) and not _is_folder(p)), path.parent)
+        blocker = next((p for p in path.parents if os.path.lexists(p) and not _is_folder(p)), path.parent)
         return Standing(State.NO_FOLDER, f"{blocker} is a file, not a folder")
     if error.errno == errno.ENOENT:
         return _missing(path)
@@ -100,14 +100,6 @@ def _target(link: Path) -> str:
         return str(link.readlink())
     except OSError:
         return "a place that cannot be read"
-
-
-def _exists(path: Path) -> bool:
-    try:
-        path.lstat()
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _is_folder(path: Path) -> bool:

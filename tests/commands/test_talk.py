@@ -3,7 +3,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from support.rebuilt import PLAN, SMALL
+from support.rebuilt import PLAN
 
 from cpersona_cli.commands import talk as talking
 from cpersona_cli.commands.errors import UsageError
@@ -11,6 +11,7 @@ from cpersona_cli.commands.talk import Talk
 from cpersona_cli.embedding.model import Endpoint
 from cpersona_cli.rebuild.judgement import Judgement, Verdict
 from cpersona_cli.report.progress import Form, Teller
+from cpersona_cli.report.reembed import plan_section
 
 AWAY = Endpoint(mode="http", url="http://user:secret@192.0.2.1:8401/embed?key=k")
 HERE = Endpoint(mode="http", url="http://127.0.0.1:8401/embed")
@@ -59,14 +60,15 @@ def test_the_plan_is_shown_before_it_is_confirmed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     somebody = Somebody("yes")
-    talk(monkeypatch, somebody).plan(PLAN, 1200)
-    assert somebody.asked == ["Send the texts there and rebuild? Nothing is lost, and it can be undone. Type yes:"]
+    section = plan_section(PLAN)
+    talk(monkeypatch, somebody).plan([section], "Rebuild?")
+    assert somebody.asked == ["Rebuild? Type yes:"]
     assert "stored texts to api.example.com, which is not this computer" in capsys.readouterr().err
-    talk(monkeypatch, None, yes=True).plan(SMALL, None)
+    talk(monkeypatch, None, yes=True).plan([section], "Rebuild?")
     with pytest.raises(UsageError, match="the plan was not confirmed"):
-        talk(monkeypatch, Somebody("no")).plan(SMALL, None)
-    with pytest.raises(UsageError, match=r"add --yes to carry it out, and to send stored texts to api\.example\.com"):
-        talk(monkeypatch, None).plan(PLAN, None)
+        talk(monkeypatch, Somebody("no")).plan([section], "Rebuild?")
+    with pytest.raises(UsageError, match=r"add --yes to carry it out, and to send stored texts to api\.example\.com$"):
+        talk(monkeypatch, None).plan([section], "Rebuild?", "stored texts to api.example.com")
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))

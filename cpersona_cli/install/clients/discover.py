@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -138,7 +139,7 @@ def _split(machine: Machine, spec: str) -> tuple[Path, str]:
     at = len(spec)
     while at > 0:
         path = _resolved(machine, spec[:at])
-        if _exists(path):
+        if os.path.lexists(path):
             return path, spec[at + 1 :]
         at = spec.rfind(":", 0, at)
     head, colon, _ = spec.rpartition(":")
@@ -150,14 +151,6 @@ def _resolved(machine: Machine, text: str) -> Path:
     if text == "~" or text.startswith(("~/", "~\\")):
         return machine.home / text[2:]
     return machine.cwd / text
-
-
-def _exists(path: Path) -> bool:
-    try:
-        path.lstat()
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _first_of_a_name_wins(found: Iterable[Entry]) -> None:
