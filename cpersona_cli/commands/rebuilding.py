@@ -18,7 +18,7 @@ from cpersona_cli.commands.rebuild_request import Request, again, check, pointin
 from cpersona_cli.commands.signals import Patience, patient
 from cpersona_cli.commands.talk import Talk
 from cpersona_cli.commands.workplace import Workplace, asking, find
-from cpersona_cli.embedding.counting import counts_tokens
+from cpersona_cli.embedding.capabilities import counts_tokens
 from cpersona_cli.embedding.loop import run as in_loop
 from cpersona_cli.embedding.model import Endpoint
 from cpersona_cli.install.machine import Machine, this_machine

@@ -1,15 +1,15 @@
-"""What the server would learn of its backend: ``GET /capabilities``, asked and judged as 2.6.14 asks and judges it.
+"""What the server would learn of its backend, asked and judged as 2.6.14 asks and judges it.
 
-The fingerprint in the answer is what the server writes beside every vector from schema 18 on, so nothing is taken for
-one that the server would refuse. (``identify`` asks many kinds of servers for what may be shown, and is laxer.)
+The fingerprint that ``GET /capabilities`` answers with is what the server writes beside every vector from schema 18
+on, so nothing is taken for one that the server would refuse. (``identify`` asks many kinds of servers for what may be
+shown, and is laxer.) Of a backend that answers ``POST /count_tokens``, servers from 2.6.0 on build the nodes of long
+memories.
 """
 
 from __future__ import annotations
 
 import json
 from urllib.parse import urlsplit, urlunsplit
-
-import httpx
 
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.transport import open_http
@@ -39,12 +39,31 @@ async def capabilities(endpoint: Endpoint) -> Stated:
         why = "mode api has no such question" if endpoint.mode == Mode.API else "the URL does not end in /embed"
         return Stated(why=why)
     try:
-        async with open_http(endpoint, min(_SECONDS, max(endpoint.timeout, 0.1))) as client:
-            return _judged(await _body(client, url))
+        return _judged(await _answer(endpoint, "GET /capabilities", url))
     except _UnusableError as error:
         return Stated(why=str(error))
     except Exception as error:  # noqa: BLE001 - no answer is an answer here
         return Stated(why=f"GET /capabilities failed: {type(error).__name__}")
+
+
+async def counts_tokens(endpoint: Endpoint) -> bool:
+    """Whether the backend of ``endpoint`` counts tokens: of one made-up word. Never raises but for cancellation."""
+    url = beside(endpoint, "count_tokens")
+    if url is None:
+        return False
+    try:
+        return _counted(await _answer(endpoint, "POST /count_tokens", url, {"texts": ["word"]}))
+    except Exception:  # noqa: BLE001 - one that fails counts nothing
+        return False
+
+
+def _counted(document: object) -> bool:
+    """Whether an answer is one count for the one text."""
+    found = document.get("token_info") if isinstance(document, dict) else None
+    if not isinstance(found, list) or len(found) != 1 or not isinstance(found[0], dict):
+        return False
+    count = found[0].get("count")
+    return isinstance(count, int) and not isinstance(count, bool) and count > 0
 
 
 class _UnusableError(Exception):
@@ -63,20 +82,25 @@ def beside(endpoint: Endpoint, name: str) -> str | None:
     return urlunsplit(parts._replace(path=path.removesuffix("embed") + name)) if path.endswith("/embed") else None
 
 
-async def _body(client: httpx.AsyncClient, url: str) -> object:
+async def _answer(endpoint: Endpoint, question: str, url: str, sent: object = None) -> object:
+    """The JSON that ``url`` answers with; ``question`` is the method and the route, in the words of people."""
     received = bytearray()
     # packed answers could outgrow the cap within one piece
-    async with client.stream("GET", url, headers={"Accept-Encoding": "identity"}) as response:
+    headers = {"Accept-Encoding": "identity"}
+    async with (
+        open_http(endpoint, min(_SECONDS, max(endpoint.timeout, 0.1))) as client,
+        client.stream(question.split(maxsplit=1)[0], url, json=sent, headers=headers) as response,
+    ):
         if not response.is_success:
-            raise _UnusableError(f"GET /capabilities is answered with status {response.status_code}")
+            raise _UnusableError(f"{question} is answered with status {response.status_code}")
         async for chunk in response.aiter_bytes():
             received += chunk
             if len(received) > _CAP:
-                raise _UnusableError("the answer to GET /capabilities is too long")
+                raise _UnusableError(f"the answer to {question} is too long")
     try:
         document: object = json.loads(bytes(received))
     except (ValueError, RecursionError):
-        raise _UnusableError("the answer to GET /capabilities is not JSON") from None
+        raise _UnusableError(f"the answer to {question} is not JSON") from None
     return document
 
 
