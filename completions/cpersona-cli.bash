@@ -2,6 +2,12 @@
 _cpersona_cli() {
     local current="${COMP_WORDS[COMP_CWORD]}" previous="" path="" word
     ((COMP_CWORD > 0)) && previous="${COMP_WORDS[COMP_CWORD - 1]}"
+    # --option=value stands here as three words
+    if [[ $current == = ]]; then
+        current=
+    elif [[ $previous == = ]] && ((COMP_CWORD > 1)); then
+        previous="${COMP_WORDS[COMP_CWORD - 2]}"
+    fi
     COMPREPLY=()
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         case "${path:+$path }$word" in
@@ -398,7 +404,7 @@ _cpersona_cli() {
             return
             ;;
         "backfill:--from")
-            :
+            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'chatgpt claude claude-code codex cpersona open-webui plain' -- "$current")
             return
             ;;
         "backfill:--since")
@@ -480,7 +486,7 @@ _cpersona_cli() {
             return
             ;;
         "traps list:--group")
-            :
+            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'names network endpoint advisory database vectors identity recall registration version transport start tool' -- "$current")
             return
             ;;
         "traps list:--severity")
@@ -488,7 +494,7 @@ _cpersona_cli() {
             return
             ;;
         "traps list:--command")
-            :
+            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'doctor probe dimension reembed advisory-preview backfill traps demo' -- "$current")
             return
             ;;
         "traps list:--config")
@@ -531,14 +537,14 @@ _cpersona_cli() {
     case "$path" in
         "")
             if [[ $current == -* ]]; then
-                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--install-completion --show-completion' -- "$current")
+                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--install-completion --show-completion --help -h --version' -- "$current")
             else
                 while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'doctor probe dimension reembed advisory-preview backfill demo traps' -- "$current")
             fi
             ;;
         "doctor")
             if [[ $current == -* ]]; then
-                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--client --registration --env --db --only --skip --require --fail-on --offline --online --start --pre --timeout --wait --waivers --write-waivers --config --format -f --json --output -o --quiet -q --verbose -v --color' -- "$current")
+                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--client --registration --env --db --only --skip --require --fail-on --offline --online --start --pre --timeout --wait --waivers --write-waivers --config --format -f --json --output -o --quiet -q --verbose -v --color --help -h' -- "$current")
             else
                 compopt -o filenames 2>/dev/null
                 while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$current")
@@ -546,64 +552,65 @@ _cpersona_cli() {
             ;;
         "probe")
             if [[ $current == -* ]]; then
-                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--client --registration --env --db --url --mode --model --api-key-file --wait --count --sample-from-db --show-text --yes --timeout --identify --role --full --config --format -f --json --output -o --quiet -q --verbose -v --color' -- "$current")
+                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--client --registration --env --db --url --mode --model --api-key-file --wait --count --sample-from-db --show-text --yes --timeout --identify --role --full --config --format -f --json --output -o --quiet -q --verbose -v --color --help -h' -- "$current")
             else
                 :
             fi
             ;;
         "dimension")
             if [[ $current == -* ]]; then
-                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--client --registration --env --db --url --mode --model --api-key-file --sample --deep --yes --offline --timeout --config --format -f --json --output -o --quiet -q --verbose -v --color' -- "$current")
+                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--client --registration --env --db --url --mode --model --api-key-file --sample --deep --yes --offline --timeout --config --format -f --json --output -o --quiet -q --verbose -v --color --help -h' -- "$current")
             else
                 :
             fi
             ;;
         "reembed")
             if [[ $current == -* ]]; then
-                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--client --registration --env --db --only --url --mode --model --api-key-file --concurrency --batch-size --max-errors --max-tokens --cut-long --live --yes --dry-run --compare-only --sample --progress --config --format -f --json --output -o --quiet -q --verbose -v --color' -- "$current")
+                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--client --registration --env --db --only --url --mode --model --api-key-file --concurrency --batch-size --max-errors --max-tokens --cut-long --live --yes --dry-run --compare-only --sample --progress --config --format -f --json --output -o --quiet -q --verbose -v --color --help -h' -- "$current")
             else
-                :
+                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'status undo abandon finish forget' -- "$current")
             fi
             ;;
         "advisory-preview")
             if [[ $current == -* ]]; then
-                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--client --registration --env --db --live --replay --sequence --recalls --session-key --transport --lang --raw --yes --timeout --config --format -f --json --output -o --quiet -q --verbose -v --color' -- "$current")
+                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--client --registration --env --db --live --replay --sequence --recalls --session-key --transport --lang --raw --yes --timeout --config --format -f --json --output -o --quiet -q --verbose -v --color --help -h' -- "$current")
             else
                 :
             fi
             ;;
         "backfill")
             if [[ $current == -* ]]; then
-                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--client --registration --env --db --agent --project --channel --as --no-penalty --clamp --from --since --until --undated --assume-tz --summaries --no-embed --strict --url --mode --model --api-key-file --yes --dry-run --progress --config --format -f --json --output -o --quiet -q --verbose -v --color' -- "$current")
+                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--client --registration --env --db --agent --project --channel --as --no-penalty --clamp --from --since --until --undated --assume-tz --summaries --no-embed --strict --url --mode --model --api-key-file --yes --dry-run --progress --config --format -f --json --output -o --quiet -q --verbose -v --color --help -h' -- "$current")
             else
                 compopt -o filenames 2>/dev/null
+                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'repair undo' -- "$current")
                 while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$current")
             fi
             ;;
         "demo")
             if [[ $current == -* ]]; then
-                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--keep --config --format -f --json --output -o --quiet -q --verbose -v --color' -- "$current")
+                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--keep --config --format -f --json --output -o --quiet -q --verbose -v --color --help -h' -- "$current")
             else
                 :
             fi
             ;;
         "traps")
             if [[ $current == -* ]]; then
-                :
+                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--help -h' -- "$current")
             else
                 while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'list explain' -- "$current")
             fi
             ;;
         "traps list")
             if [[ $current == -* ]]; then
-                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--group --severity --command --config --format -f --json --output -o --color' -- "$current")
+                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--group --severity --command --config --format -f --json --output -o --color --help -h' -- "$current")
             else
                 :
             fi
             ;;
         "traps explain")
             if [[ $current == -* ]]; then
-                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--config --format -f --json --output -o --color' -- "$current")
+                while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W '--config --format -f --json --output -o --color --help -h' -- "$current")
             else
                 while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W 'names.mode-none names.mode-unsupported names.url-missing names.url-without-mode names.alias-too-old names.alias-shadowed names.empty-alias names.shared-block names.url-malformed names.url-port names.url-path names.url-slash names.url-custom names.url-wrong-api names.api-url-base names.api-url-embed names.api-ignores-url names.api-model-default names.key-missing names.key-malformed names.model-unused names.bool-words names.only-true names.not-text names.quoted names.number-unreadable names.word-unreadable names.body-limit-mode names.timeout names.refused names.not-finite names.misspelt names.unread names.removed names.too-new names.stray names.unexpanded network.localhost-name network.loopback-in-container network.wsl-loopback network.https-to-loopback network.advisory-off network.advisory-once network.prompt-prefix-model network.large-batches network.proxy-takes-loopback network.no-proxy-misses network.socks-proxy network.proxy-unusable network.port-of-another-service network.server-listens-elsewhere network.server-without-stdin network.server-provider-unset network.server-model-folder-relative network.servers-share-a-port network.server-speaks-mcp-only network.server-wants-token network.container-binds-loopback network.remote-route network.remote-index-off network.remote-without-blobs network.remote-index-relative endpoint.undecided endpoint.config-mode endpoint.config-url endpoint.config-credential endpoint.config-client endpoint.input-invalid endpoint.dns endpoint.resolver endpoint.refused endpoint.unroutable endpoint.connect-timeout endpoint.tls endpoint.proxy endpoint.disconnected endpoint.not-http endpoint.redirected endpoint.auth endpoint.route-not-found endpoint.model-not-found endpoint.not-an-embedding-model endpoint.no-model-loaded endpoint.embeddings-disabled endpoint.pooling-none endpoint.wrong-contract endpoint.no-batching endpoint.batch-too-large endpoint.input-too-large endpoint.nan-for-input endpoint.quota endpoint.upstream-failed endpoint.rejected endpoint.server-error endpoint.too-large endpoint.not-json endpoint.error-in-success endpoint.wrong-shape endpoint.base64-reply endpoint.empty endpoint.null-vector endpoint.count-mismatch endpoint.bad-index endpoint.ragged endpoint.bad-values endpoint.zero-vector endpoint.constant-vector endpoint.not-normalized endpoint.dimension-mismatch endpoint.model-mismatch endpoint.loopback-name endpoint.slow-start endpoint.unstable endpoint.key-needed endpoint.server-differs endpoint.key-shown endpoint.other-model endpoint.single-fails endpoint.wrong-order endpoint.weak-separation endpoint.crowded endpoint.truncating endpoint.window-too-small endpoint.body-limit endpoint.nan-for-some-inputs endpoint.some-texts-fail endpoint.dimensions-misstated advisory.no-start advisory.leaks-secret advisory.fault advisory.silent advisory.switched-off advisory.hint database.several database.spellings-differ database.modes-differ database.urls-differ database.models-differ database.labels-differ database.text-search-differs database.shell-differs database.path-unset database.path-relative database.path-tilde database.path-unexpanded database.path-quoted database.path-uri database.path-of-another-system database.path-control-character database.path-memory database.path-empty database.missing database.no-folder database.is-folder database.no-permission database.name-too-long database.not-sqlite database.empty database.foreign database.corrupt database.integrity-unknown database.locked database.folder-read-only database.stale-wal database.unreadable database.synced-folder database.unsafe-filesystem database.volatile-folder database.git-folder database.not-writable database.open-to-others database.disk-full database.wal-large database.export-folder database.alias-ledger-lost database.schema-newer database.schema-older database.schema-unnumbered database.objects-missing database.fts-unsupported database.fts-incomplete database.calibration-absent database.calibration-unreadable database.calibration-of-another-width database.index-files-old vectors.mixed-widths vectors.backlog vectors.unlabelled vectors.two-models vectors.rejected vectors.blocks-over-api vectors.calibration-frozen vectors.calibration-flips vectors.provider-width vectors.unreadable vectors.encoding vectors.not-finite vectors.zero vectors.not-unit vectors.blocks-width vectors.nodes-width vectors.stale-index vectors.foreign-rows vectors.drifted vectors.none identity.agent-without-memories identity.agent-spelling identity.agent-in-server identity.literal-auto identity.project-spelling identity.channel-spelling identity.policy-missing identity.policy-placeholder identity.policy-without-agent identity.policy-unclosed identity.policy-twice identity.policy-disagrees identity.policy-old identity.plugin-agent identity.hooks-doubled identity.memory-index identity.context-unusable identity.context-long identity.context-edited identity.acl-broken identity.acl-grant identity.alias-ledger recall.scan-window recall.reach-inert recall.limit-window recall.confidence-order recall.mode-inert recall.undated-confidence recall.autocut-inert recall.min-similarity recall.task-queue-off recall.episode-penalty recall.imported-episodes recall.boundary-spelling recall.beyond-window recall.content-cap recall.copies recall.profile-pool recall.timestamps recall.mixed-dates recall.undated registration.file-syntax registration.file-empty registration.file-encoding registration.file-unreadable registration.file-duplicate registration.not-restarted registration.local-scope registration.scopes registration.empty-record registration.not-approved registration.untrusted registration.disabled registration.doubled registration.wrong-file registration.packaged-desktop registration.moved-file registration.wrong-key registration.shape registration.program-missing registration.unexpanded registration.not-inherited registration.docker-interactive registration.docker-environment registration.docker-volume registration.leftover-words registration.startup-timeout version.cached version.tool-wins version.python version.broken-release version.beside-cembedding version.script-owner version.update-check version.mixed version.not-restarted version.migration transport.unknown transport.http-for-stdio transport.no-token transport.bad-token transport.token-ignored transport.address transport.no-header transport.oauth-alone transport.port transport.proxied start.undecided start.no-handshake start.stdout-noise start.slow start.tools-missing start.not-stored start.not-embedded start.not-recalled start.advisory start.not-ended tool.waiver-expired tool.waiver-unknown tool.waiver-unused names network endpoint advisory database vectors identity recall registration version transport start tool' -- "$current")
             fi

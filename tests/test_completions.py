@@ -47,7 +47,8 @@ def test_every_command_and_option_is_offered(name: str) -> None:
 
 def test_the_wheel_installs_them_where_shells_look() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    shared = project["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
+    data = project["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
+    shared = {source: target for source, target in data.items() if source.startswith(f"{FOLDER.name}/")}
     assert set(shared) == {name for name in FILES if not name.endswith(".ps1")}
     assert set(shared.values()) == {
         "share/bash-completion/completions/cpersona-cli",
@@ -66,12 +67,21 @@ CASES = [
     ("traps ", ["list", "explain"]),
     ("traps explain names.url-miss", ["names.url-missing"]),
     ("doctor --only names.url-miss", ["names.url-missing"]),
+    ("reembed ", ["status", "undo", "abandon", "finish", "forget"]),
+    ("backfill rep", ["repair"]),
+    ("backfill --from cod", ["codex"]),
+    ("traps list --group nam", ["names"]),
+    ("traps list --command dim", ["dimension"]),
+    ("--vers", ["--version"]),
+    ("doctor --hel", ["--help"]),
 ]
+#: What bash hands over of ``--format=sar`` and ``--format=``.
+IN_BASH = [("doctor --format = sar", ["sarif"]), ("doctor --format =", [*FORMATS])]
 
 
 @shell("bash")
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize(("line", "wanted"), CASES)
+@pytest.mark.parametrize(("line", "wanted"), [*CASES, *IN_BASH])
 def test_bash(line: str, wanted: list[str], program: str, tmp_path: Path) -> None:
     begun = "" if not line.endswith(" ") else "''"
     script = (
@@ -118,8 +128,10 @@ def test_zsh(how: str, tmp_path: Path) -> None:
         load = f"autoload -Uz compinit; compinit -u -d {tmp_path}/dump; source {FOLDER}/_cpersona-cli"
     show = "show() { zle -I; print -r -- \"<$BUFFER>\"; BUFFER=; }; zle -N show; bindkey '^X^P' show"
     env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "TERM": "xterm", "LC_ALL": "C.UTF-8", "PS1": "begin>"}
+    (tmp_path / "memory one.db").touch()
     pid, terminal = pty.fork()
     if pid == 0:
+        os.chdir(tmp_path)
         os.execve(shutil.which("zsh") or "zsh", ["zsh", "-f", "-i"], env)
     try:
         said_until(terminal, "begin>")
@@ -131,6 +143,10 @@ def test_zsh(how: str, tmp_path: Path) -> None:
             "cpersona-cli doctor --format sar": "cpersona-cli doctor --format sarif ",
             "cpersona-cli traps expl": "cpersona-cli traps explain ",
             "cpersona traps explain names.url-miss": "cpersona traps explain names.url-missing ",
+            "cpersona-cli reembed fin": "cpersona-cli reembed finish ",
+            "cpersona-cli backfill rep": "cpersona-cli backfill repair ",
+            "cpersona-cli backfill mem": r"cpersona-cli backfill memory\ one.db ",
+            "cpersona-cli doctor -o json:mem": r"cpersona-cli doctor -o json:memory\ one.db ",
         }.items():
             os.write(terminal, f"{line}\t\x18\x10".encode())
             said = said_until(terminal, ">")

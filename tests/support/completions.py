@@ -14,12 +14,14 @@ from support.commands_page import commands
 
 from cpersona_cli import __version__
 from cpersona_cli.embedding.kinds import Kind
+from cpersona_cli.history.model import Format
 from cpersona_cli.install.clients.table import CLIENTS
 from cpersona_cli.record import field, record
 from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.output import FORMATS
 from cpersona_cli.traps.model import Group
 from cpersona_cli.traps.registry import ALL
+from cpersona_cli.words import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ("cpersona-cli", "cpersona")
@@ -35,17 +37,27 @@ _VALUES: Mapping[str, Sequence[str]] = {
     "--require": _TRAPS,
     "traps explain": _TRAPS_AND_GROUPS,
     "--replay": tuple(map(str, Kind)),
+    "--from": tuple(map(str, Format)),
+    "--group": tuple(map(str, Group)),
+    "--command": COMMANDS,
 }
+#: What every command takes beside what it declares, and the program alone.
+_HELP = ("--help", "-h"), "Show what it does, and stop"
+_VERSION = ("--version",), "Which release is this"
 
 
 @record(kw_only=True)
 class Flag:
-    """One option: its spellings, whether a value follows, and what that may be (``files`` or words)."""
+    """One option: its spellings, whether a value follows, and what that may be (``files`` or words).
+
+    With ``formats`` a file may stand after the name of a format and a colon.
+    """
 
     names: tuple[str, ...]
     takes: bool
     values: tuple[str, ...] = ()
     files: bool = False
+    formats: bool = False
     meaning: str = ""
 
 
@@ -68,17 +80,18 @@ def words() -> list[Word]:
 
 def _word(path: str, command: Any) -> Word:
     arguments = [param for param in command.params if param.param_type_name == "argument"]
-    only = tuple(path.split(" ")[-1:]) if path else ()
     names = [path, *(f"{path} {argument.name}" for argument in arguments)]
     values = next((tuple(_VALUES[name]) for name in names if arguments and name in _VALUES), ())
     metavars = " ".join(argument.metavar or "" for argument in arguments)
     limited = _only(path)
+    own = [_flag(param, limited) for param in command.params if param.param_type_name == "option"]
+    common = (_HELP,) if path else (_HELP, _VERSION)
     return Word(
         path=path,
         meaning=command.help.partition("\n")[0].rstrip("."),
         inner=tuple(getattr(command, "commands", {})),
-        flags=tuple(_flag(param, limited) for param in command.params if param.param_type_name == "option"),
-        values=values if only else (),
+        flags=(*own, *(Flag(names=names, takes=False, meaning=meaning) for names, meaning in common)),
+        values=values or tuple(re.findall(r"\b[a-z]+\b", metavars)),
         files="PATH" in metavars or "FILE" in metavars,
     )
 
@@ -98,6 +111,7 @@ def _flag(param: Any, checks: bool) -> Flag:
         takes=not (param.is_flag or param.count),
         values=spelled or listed,
         files="FILE" in metavar or "PATH" in metavar,
+        formats=metavar.startswith("[FORMAT:]"),
         meaning=" ".join((param.help or "").split()).rstrip("."),
     )
 
@@ -110,6 +124,12 @@ def bash() -> str:
     lines += [
         '    local current="${COMP_WORDS[COMP_CWORD]}" previous="" path="" word',
         '    ((COMP_CWORD > 0)) && previous="${COMP_WORDS[COMP_CWORD - 1]}"',
+        "    # --option=value stands here as three words",
+        "    if [[ $current == = ]]; then",
+        "        current=",
+        "    elif [[ $previous == = ]] && ((COMP_CWORD > 1)); then",
+        '        previous="${COMP_WORDS[COMP_CWORD - 2]}"',
+        "    fi",
         "    COMPREPLY=()",
         '    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
         '        case "${path:+$path }$word" in',
@@ -148,16 +168,13 @@ def _branches(indent: int, branches: Iterator[tuple[str, list[str]]]) -> Iterato
 
 
 def _bash_values(values: Sequence[str], *, files: bool) -> list[str]:
-    if files:
-        return [
-            "compopt -o filenames 2>/dev/null",
-            'while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$current")',
-        ]
-    if not values:
-        return [":"]
-    return [
-        f'while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W \'{" ".join(values)}\' -- "$current")'
+    given = [f"-W '{' '.join(values)}'"] if values else []
+    lines = ["compopt -o filenames 2>/dev/null"] if files else []
+    lines += [
+        f'while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen {what} -- "$current")'
+        for what in (*given, *(["-f"] if files else []))
     ]
+    return lines or [":"]
 
 
 # Zsh: works from a folder of autoloaded functions and when it is sourced.
@@ -168,6 +185,7 @@ def zsh() -> str:
         f"#compdef {' '.join(PROGRAMS)}",
         "# zsh completion for cpersona-cli; made from the application, not by hand",
     ]
+    lines += ["", f"{_zsh_name('')}output() {{", "    compset -P '*:'", "    _files", "}"]
     by_path = {entry.path: entry for entry in words()}
     for entry in by_path.values():
         lines += ["", *_zsh_function(entry, by_path)]
@@ -214,6 +232,9 @@ def _zsh_function(entry: Word, by_path: Mapping[str, Word]) -> Iterator[str]:
         yield "            esac"
         yield "            ;;"
         yield "    esac"
+    elif entry.values and entry.files:
+        both = f'_alternative "words:what:({" ".join(entry.values)})" "files:file:_files"'
+        yield f"        {_quoted(f'*:what:{{{both}}}')}"
     elif entry.values:
         yield f"        {_quoted('*:what:(' + ' '.join(entry.values) + ')')}"
     else:
@@ -225,7 +246,8 @@ def _zsh_specs(flag: Flag) -> Iterator[str]:
     meaning = flag.meaning.replace("[", r"\[").replace("]", r"\]").replace(":", r"\:")
     action = ""
     if flag.takes:
-        values = f"({' '.join(flag.values)})" if flag.values else "_files" if flag.files else " "
+        files = f"{_zsh_name('')}output" if flag.formats else "_files"
+        values = f"({' '.join(flag.values)})" if flag.values else files if flag.files else " "
         action = f":value:{values}"
     for name in flag.names:
         yield _quoted(f"*{name}{'=' if flag.takes and name.startswith('--') else ''}[{meaning}]{action}")
