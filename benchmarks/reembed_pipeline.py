@@ -22,8 +22,8 @@ from pathlib import Path
 
 from cpersona_cli.embedding.loop import run
 from cpersona_cli.embedding.model import Endpoint
-from cpersona_cli.rebuild.model import Fetched
-from cpersona_cli.rebuild.pipeline import Options, fetch
+from cpersona_cli.rebuild.model import Fetched, Options
+from cpersona_cli.rebuild.pipeline import fetch
 from cpersona_cli.store.job import Refused, Staged, Target
 from cpersona_cli.store.model import Kind, Row
 from cpersona_cli.store.writing.staging import Staging

@@ -14,9 +14,8 @@ from cpersona_cli.fit.model import Fit
 from cpersona_cli.history.gather import Tally
 from cpersona_cli.history.plan import Plan
 from cpersona_cli.history.wants import Wants
-from cpersona_cli.rebuild.model import Fetched, Progress, Tell
+from cpersona_cli.rebuild.model import Fetched, Options, Progress, Tell
 from cpersona_cli.rebuild.objections import most_are_strangers
-from cpersona_cli.rebuild.options import Options
 from cpersona_cli.rebuild.pipeline import fetch
 from cpersona_cli.rebuild.stop import Stop
 from cpersona_cli.rebuild.target import Identified

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from cpersona_cli.embedding.loop import run as in_loop
 from cpersona_cli.rebuild.job import LISTED, Sink
-from cpersona_cli.rebuild.model import Fetched, Tell
-from cpersona_cli.rebuild.options import Options
+from cpersona_cli.rebuild.model import Fetched, Options, Tell
 from cpersona_cli.rebuild.pipeline import fetch
 from cpersona_cli.rebuild.remaining import BLANK, in_sample
 from cpersona_cli.rebuild.stop import Stop

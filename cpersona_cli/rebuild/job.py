@@ -19,8 +19,8 @@ from cpersona_cli.embedding.meaning import cosine
 from cpersona_cli.embedding.stored import unpack
 from cpersona_cli.rebuild.judge import ROWS, Item, judge
 from cpersona_cli.rebuild.judgement import Judgement
-from cpersona_cli.rebuild.model import Counts, Fetched, Only, Progress, Tell
-from cpersona_cli.rebuild.pipeline import Options, fetch
+from cpersona_cli.rebuild.model import Counts, Fetched, Only, Options, Progress, Tell
+from cpersona_cli.rebuild.pipeline import fetch
 from cpersona_cli.rebuild.remaining import BLANK, Tally, holding, in_sample, tally, walk
 from cpersona_cli.rebuild.select import Selector, damaged, selector
 from cpersona_cli.rebuild.stop import Stop

@@ -9,12 +9,9 @@ from cpersona_cli.embedding.calling import Factory, connect
 from cpersona_cli.embedding.measured import Clock
 from cpersona_cli.embedding.model import Endpoint
 from cpersona_cli.rebuild.ledger import Sink
-from cpersona_cli.rebuild.model import Fetched, Tell
-from cpersona_cli.rebuild.options import Options
-from cpersona_cli.rebuild.run import CHANGED, TOO_MANY, Run
+from cpersona_cli.rebuild.model import Fetched, Options, Tell
+from cpersona_cli.rebuild.run import Run
 from cpersona_cli.store.model import Row
-
-__all__ = ["CHANGED", "TOO_MANY", "Options", "Sink", "fetch"]
 
 
 async def fetch(

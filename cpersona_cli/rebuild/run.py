@@ -24,8 +24,7 @@ from cpersona_cli.rebuild.faults import Step, passes, said, step, too_long
 from cpersona_cli.rebuild.intake import Intake, Reason
 from cpersona_cli.rebuild.ledger import TOO_LONG, Ledger, Sink
 from cpersona_cli.rebuild.limits import Limits, Senders, shorter, stated_tokens
-from cpersona_cli.rebuild.model import Fetched, Tell
-from cpersona_cli.rebuild.options import Options
+from cpersona_cli.rebuild.model import Fetched, Options, Tell
 from cpersona_cli.rebuild.pace import Meter, Patience
 from cpersona_cli.rebuild.sameness import CANARY, Sameness
 from cpersona_cli.rebuild.waiting import TRIES, Batch, Waiting

@@ -18,8 +18,8 @@ from cpersona_cli.embedding.client import Client
 from cpersona_cli.embedding.loop import run
 from cpersona_cli.embedding.measured import Clock
 from cpersona_cli.embedding.model import Endpoint
-from cpersona_cli.rebuild.model import Progress
-from cpersona_cli.rebuild.pipeline import Options, fetch
+from cpersona_cli.rebuild.model import Options, Progress
+from cpersona_cli.rebuild.pipeline import fetch
 from cpersona_cli.rebuild.run import Run
 from cpersona_cli.rebuild.sameness import CANARY
 from cpersona_cli.store.job import digest

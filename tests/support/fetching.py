@@ -14,8 +14,8 @@ from cpersona_cli.embedding.loop import run
 from cpersona_cli.embedding.measured import Clock
 from cpersona_cli.embedding.model import Endpoint
 from cpersona_cli.embedding.stored import pack
-from cpersona_cli.rebuild.model import Fetched
-from cpersona_cli.rebuild.pipeline import Options, fetch
+from cpersona_cli.rebuild.model import Fetched, Options
+from cpersona_cli.rebuild.pipeline import fetch
 from cpersona_cli.store.job import Refused, Staged, Target, digest
 from cpersona_cli.store.model import Kind, Row
 
