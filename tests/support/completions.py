@@ -42,8 +42,8 @@ _VALUES: Mapping[str, Sequence[str]] = {
     "--command": COMMANDS,
 }
 #: What every command takes beside what it declares, and the program alone.
-_HELP = ("--help", "-h"), "Show what it does, and stop"
-_VERSION = ("--version",), "Which release is this"
+_HELP = ("--help", "-h"), "What a command does, with examples and options"
+_VERSION = ("--version",), "Which release this is"
 
 
 @record(kw_only=True)
@@ -370,7 +370,10 @@ def man() -> str:
         ".SH DESCRIPTION",
         *_paragraphs(program[1].help),
     ]
-    lines += [".SH OPTIONS", ".TP", r"\fB\-\-version\fR", "Which release this is.", *_man_options(program[1])]
+    lines += [".SH OPTIONS"]
+    for names, meaning in (_HELP, _VERSION):
+        lines += [".TP", ", ".join(rf"\fB{_roff(name)}\fR" for name in names), f"{meaning}."]
+    lines += _man_options(program[1])
     for path, command in others:
         if hasattr(command, "commands"):
             continue
@@ -413,8 +416,9 @@ def _man_option(param: Any) -> str:
 
 def _paragraphs(help_text: str) -> Iterator[str]:
     """The help: plain paragraphs, and those that click keeps as they are (after a line with a backspace)."""
-    for paragraph in help_text.strip().split("\n\n"):
-        yield ".PP"
+    for number, paragraph in enumerate(help_text.strip().split("\n\n")):
+        if number:  # a section begins a paragraph by itself
+            yield ".PP"
         if paragraph.startswith("\b"):
             yield ".nf"
             yield from (_roff(line) for line in paragraph.splitlines()[1:])
