@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
-from cpersona_cli.embedding.client import Client
+from cpersona_cli.embedding.client import Arrived, Client
 from cpersona_cli.embedding.kinds import Kind
 from cpersona_cli.embedding.measured import Clock
 from cpersona_cli.embedding.model import Endpoint, Mode, Outcome, ServerView
@@ -87,5 +87,5 @@ class _Client(Client):
     ) -> None:
         return None
 
-    async def embed(self, texts: Iterable[str]) -> Outcome:
+    async def embed(self, texts: Sequence[str], *, arrived: Arrived | None = None) -> Outcome:
         return self._answer(self.endpoint, list(texts))
