@@ -214,12 +214,12 @@ def _backfill() -> tuple[tuple[str, str], tuple[str, str]]:
         gpt_message("a1", "assistant", "Run helm rollback with the number of the revision before."),
         gpt_message("u2", "user", "ok"),
     )
-    with broken_home() as home, serving(width=WIDTH) as server:
-        scratch.register(home, scratch.variables(home, server.url()))
+    with broken_home() as home, endpoint() as url:
+        scratch.register(home, scratch.variables(home, url))
         zipped(home / "export.zip", {"conversations.json": [talk], "user.json": {"id": "you"}})
         words = ("export.zip", "--as", "both", "--no-penalty")
-        plan = run(home, "backfill", *words, "--dry-run").stdout.replace(f":{server.port}/", ":8401/")
-        done = run(home, "backfill", *words, "--yes").stdout.replace(f":{server.port}/", ":8401/")
+        plan = run(home, "backfill", *words, "--dry-run").stdout.replace(url, "http://127.0.0.1:8401/embed")
+        done = run(home, "backfill", *words, "--yes").stdout
     typed = f"cpersona-cli backfill {' '.join(words)}"
     return (f"{typed} --dry-run", plan), (f"{typed} --yes", done)
 
