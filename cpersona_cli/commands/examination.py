@@ -179,7 +179,9 @@ def _next(report: Report, facts: Facts, seconds: float) -> str:
     explain = "cpersona-cli traps explain"
     findings: Sequence[Finding] = report.worst_first
     if findings:
-        return f"{explain} {findings[0].trap}"
+        worst = findings[0]
+        own = (command for command in worst.repair.commands if command.startswith("cpersona-cli "))
+        return next(own, f"{explain} {worst.trap}")
     if report.looked:
         return f"{_NAME} --registration FILE"
     late = any(start.late for start in facts.starts)

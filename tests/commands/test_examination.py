@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.stores import schema_13
+from support.stores import run_sql, schema_13
 
 from cpersona_cli.commands import examination
 from cpersona_cli.commands.errors import CommandError, UsageError
@@ -104,6 +104,14 @@ def test_the_next_command_for_what_could_not_be_told(tmp_path: Path, machine: Ma
     report = examine(request, machine, TODAY)
     assert report.unmet == ["names.url-missing"]
     assert report.next_command == "cpersona-cli traps explain names.url-missing"
+
+
+def test_the_command_that_mends_the_worst_comes_next(tmp_path: Path, machine: Machine) -> None:
+    database = schema_13(tmp_path / "old.db", dim=8)
+    run_sql(database, "UPDATE memories SET embedding = zeroblob(32)")
+    selection = Selection(db=database)
+    report = examine(replace(request_for(tmp_path, "vectors.zero"), selection=selection), machine, TODAY)
+    assert report.next_command == f"cpersona-cli reembed --db {database} --only damaged"
 
 
 def test_a_pass_needs_no_next_command(tmp_path: Path, machine: Machine) -> None:
