@@ -5,6 +5,7 @@ All of it is told from the database and from the registrations that open it.
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,6 +43,7 @@ from cpersona_cli.traps.rows import lens_of, number, starting
 
 #: The agent of the client's own hooks, which the server does not read.
 _AGENT = "CPERSONA_AGENT_ID"
+_CONFIDENCE = "CPERSONA_CONFIDENCE_ENABLED"
 _CAP = "CPERSONA_MAX_CONTENT_LENGTH"
 #: Stored texts that tell whether the stored vectors are the endpoint's, and the seconds that may take.
 _SAMPLED, _MEASURING = 24, 600.0
@@ -159,6 +161,20 @@ def measured(place: Workplace, plan: Plan, found: Identified) -> Fit | None:
         return None
     store, deadline = CPersonaStore(place.database.path), time.monotonic() + _MEASURING
     return measure(store, found.endpoint, sample=_SAMPLED, deadline=deadline)
+
+
+def ages(place: Workplace, plan: Plan, oldest: str) -> Sequence[str]:
+    """What ``oldest``, the earliest memory that is to be stored, does to the confidence that clients show."""
+    on = [one.registration.label for one in starting(place.everyone) if one.settings[_CONFIDENCE].value is True]
+    there = min((one.at for known in plan.present.oldest.values() for one in known), default=None)
+    if not on or there is None or not oldest or dt.datetime.fromisoformat(oldest) >= there:
+        return []
+    clients = ", ".join(safe(name, 80) for name in dict.fromkeys(on))
+    sentence = (
+        f"{_CONFIDENCE} is on in {clients}: confidence follows the time from the oldest memory to the newest, which"
+        f" begins {oldest[:10]} then in place of {there:%Y-%m-%d}; so each memory gets another, with --no-penalty, too"
+    )
+    return [sentence]
 
 
 def around(

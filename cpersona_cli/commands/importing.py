@@ -18,7 +18,7 @@ from cpersona_cli.commands.rebuild_request import pointing
 from cpersona_cli.commands.signals import patient
 from cpersona_cli.commands.talk import Talk
 from cpersona_cli.commands.workplace import Workplace, asking, find
-from cpersona_cli.embedding.model import Endpoint
+from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.fit.model import Fit
 from cpersona_cli.history.bring_in import Brought, NoVectors, bring_in
 from cpersona_cli.history.gather import Read, gather
@@ -40,6 +40,7 @@ from cpersona_cli.report.exits import Exit
 from cpersona_cli.report.model import Report, Section
 from cpersona_cli.report.progress import Teller, reported
 from cpersona_cli.report.reembed import Step, refused_section, steps_sections
+from cpersona_cli.store.job import JobError
 from cpersona_cli.store.model import StoreError
 from cpersona_cli.store.writing.filling import Bare
 from cpersona_cli.store.writing.scratch import Scratch
@@ -124,7 +125,11 @@ class Run:
             self.teller.tell(phase("asking the endpoint"))
             target = identified(endpoint)
         plan = make_plan(path, scratch, found, wanted, tell=lambda name: self.teller.tell(phase(name)))
-        plan = replace(plan, refusals=(*self._strictly(found), *plan.refusals))
+        plan = replace(
+            plan,
+            refusals=(*self._strictly(found), *plan.refusals),
+            warnings=(*plan.warnings, *surroundings.ages(place, plan, scratch.oldest())),
+        )
         bare = surroundings.waiting(path) if target is not None else Bare(rows=0, characters=0)
         # stored texts, too, leave this computer only after a yes
         beside = None
@@ -136,14 +141,7 @@ class Run:
         sections = list(page.plan_sections(plan, around))
         shown = {"plan": plan, "around": around}
         if plan.refusals:
-            return self.base(
-                place,
-                sections=[refused_section(plan.refusals), *sections],
-                fields=shown,
-                measured=1,
-                error_code=Exit.NEGATIVE,
-                summary="refused; nothing was changed",
-            )
+            return self._refused(place, plan, around)
         command = again(request, database=path, agent=wanted.agent if request.agent is None else "")
         rows = page.by_kind(plan.rows)
         if request.dry_run:
@@ -169,6 +167,16 @@ class Run:
         if target is not None and beside is None:
             beside = self._beside(place, plan, target)
         return self._work(place, wanted, scratch, shown, target=target, beside=beside)
+
+    def _refused(self, place: Workplace, plan: Plan, around: Around) -> Report:
+        return self.base(
+            place,
+            sections=[refused_section(plan.refusals), *page.plan_sections(plan, around)],
+            fields={"plan": plan, "around": around},
+            measured=1,
+            error_code=Exit.NEGATIVE,
+            summary="refused; nothing was changed",
+        )
 
     def _beside(self, place: Workplace, plan: Plan, target: Identified) -> Fit | None:
         self.teller.tell(phase("telling models apart"))
@@ -220,6 +228,8 @@ class Run:
             except KeyboardInterrupt as error:
                 impatient()
                 return self._broken(place, shown, exit_code(error), "interrupted")
+            except JobError as error:
+                return self._refused(place, replace(plan, refusals=(str(error),)), shown["around"])
             except StoreError as error:
                 return self._broken(place, shown, Exit.NEGATIVE, "stopped", str(error))
             except Exception as error:  # noqa: BLE001 - a bug of ours must not hide what was stored
@@ -269,10 +279,12 @@ class Run:
         db = f"--db {shlex.quote(str(place.database.path))}"
         steps = []
         if done.without_vector and done.why_none == NoVectors.NOT_WANTED and self.request.no_embed:
+            known = any(goal.endpoint.mode != Mode.NONE for goal in place.goals())
+            how = "give them one" if known else "name an endpoint (--url) or register one, and give them one"
             steps.append(
                 Step(
-                    sentence="rows without a vector are found by their words alone: give them one",
-                    commands=(f"cpersona-cli reembed --only missing {db}",),
+                    sentence=f"rows without a vector are found by their words alone: {how}",
+                    commands=(f"cpersona-cli reembed --only missing {db}",) if known else (),
                 )
             )
         if done.id:

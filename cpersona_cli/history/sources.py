@@ -122,7 +122,10 @@ def _archive(path: Path, size: int) -> Iterator[Found | Looked]:
     try:
         archive = zipfile.ZipFile(path)
     except (*_DAMAGED, EOFError, OSError) as error:
-        yield Looked(where=str(path), size=size, reason=f"a damaged zip archive: {safe(str(error))}")
+        # it begins as one, but the table at its end is missing
+        cut = isinstance(error, zipfile.BadZipFile) and str(error) == "File is not a zip file"
+        what = "its end is missing, as after a download that broke off" if cut else safe(str(error))
+        yield Looked(where=str(path), size=size, reason=f"a damaged zip archive: {what}")
         return
     with archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]

@@ -28,6 +28,8 @@ Row = tuple[str, str, str]
 _NOUNS = {Kind.MEMORY: ("memory", "memories"), Kind.EPISODE: ("episode", "episodes")}
 #: Files, places and episodes that are listed in text without -v, and recalls in the table.
 _SHOWN, _RECALLS = 10, 12
+#: What a repair leaves as it is.
+_MEMORIES = "created_at of memories, which imports of 2.4 dated to their own time as well"
 #: Characters of a token, roughly.
 _TOKEN = 4
 
@@ -338,7 +340,8 @@ def _harm(harm: Harm) -> Iterator[Row]:
     agents = [f"{safe(name, 60)} ({count:,})" for name, count in list(harm.agents.items())[:_SHOWN]]
     agents += [f"{len(harm.agents) - _SHOWN:,} more"] if len(harm.agents) > _SHOWN else []
     yield "agents", ", ".join(agents), ""
-    yield "mends", "created_at of each becomes the time it ended; texts, vectors and memories stay as they are", ""
+    yield "mends", "created_at of each becomes the time it ended; texts and vectors stay as they are", ""
+    yield "stays", f"{_MEMORIES}; no score depends on it, and what it was is not kept anywhere", ""
 
 
 def mended_section(done: Mended) -> Section:

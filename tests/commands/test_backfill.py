@@ -21,6 +21,7 @@ from support.talks import ask
 
 from cpersona_cli.commands import importing, workplace
 from cpersona_cli.store.model import StoreError
+from cpersona_cli.store.writing.joblock import JobLock
 
 pytestmark = [pytest.mark.script_launch_mode("inprocess"), pytest.mark.server]
 
@@ -679,6 +680,46 @@ def test_a_run_that_is_cut_off_says_what_is_there(
     told = bring(plain(home, "The harbour opens at six."), "--output", "text:told.txt")
     assert told.code == code
     assert says in (home / "told.txt").read_text("utf-8")
+
+
+def test_another_run_at_work_is_named_and_nothing_is_said_to_be_stored(
+    bring: Backfill, store: Path, home: Path
+) -> None:
+    path = plain(home, "The harbour opens at six.")
+    with JobLock(store):
+        run = bring(path)
+    assert (run.code, contents(store), run.json["result"]) == (1, [], None)
+    (refusal,) = run.json["plan"]["refusals"]
+    assert refusal.startswith(f"process {os.getpid()} is at work on {store} right now")
+    assert bring(path).code == 0
+
+
+def test_a_command_for_the_vectors_is_given_where_it_works(backfill: Backfill, store: Path, home: Path) -> None:
+    about = ("--agent", "atlas", "--no-embed", "--yes")
+    unknown = backfill(plain(home, "The harbour opens at six."), "--db", store, *about)
+    assert "name an endpoint (--url) or register one, and give them one" in unknown.out
+    assert "cpersona-cli reembed" not in unknown.out
+    env = {
+        "CPERSONA_DB_PATH": str(store),
+        "CPERSONA_EMBEDDING_MODE": "http",
+        "CPERSONA_EMBEDDING_URL": "http://h:1/embed",
+    }
+    entry = {"command": sys.executable, "args": ["-m", "cpersona"], "env": env}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"cpersona": entry}}))
+    known = backfill(plain(home, {**LINE, "text": "The tide is low."}), *about)
+    assert f"cpersona-cli reembed --only missing --db {store}" in known.out
+
+
+def test_what_older_memories_do_to_confidence_is_said(backfill: Backfill, store: Path, home: Path) -> None:
+    env = {"CPERSONA_DB_PATH": str(store), "CPERSONA_EMBEDDING_MODE": "none", "CPERSONA_CONFIDENCE_ENABLED": "true"}
+    entry = {"command": sys.executable, "args": ["-m", "cpersona"], "env": env}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"cpersona": entry}}))
+    about = ("--agent", "atlas", "--no-penalty", "--dry-run", "--json")
+    (older,) = backfill(plain(home, "The harbour opens at six."), *about).json["plan"]["warnings"]
+    assert older.startswith("CPERSONA_CONFIDENCE_ENABLED is on in ")
+    assert "begins 2023-04-05 then in place of 2025-03-02;" in older
+    newer = plain(home, "The harbour opens at six.", time="2025-03-05T10:00:00Z")
+    assert backfill(newer, *about).json["plan"]["warnings"] == []
 
 
 # --- the penalty

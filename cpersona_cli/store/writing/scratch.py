@@ -131,6 +131,14 @@ class Scratch(Held):
                 (Kind.EPISODE,),
             ).fetchall()
 
+    def oldest(self) -> str:
+        """The earliest time of the open memories, empty where there are none."""
+        with told(self.path):
+            (at,) = self.connection.execute(
+                "SELECT min(at) FROM rows WHERE state = '' AND kind = ?", (Kind.MEMORY,)
+            ).fetchone()
+        return at or ""
+
     def places(self) -> Sequence[tuple[str, str, str]]:
         """Where open rows will lie."""
         with told(self.path):
