@@ -30,9 +30,9 @@ from cpersona_cli.report.model import Report
 from cpersona_cli.report.output import say
 from cpersona_cli.text import plural, safe
 from cpersona_cli.traps.advisory import SWITCH, TRAPS
-from cpersona_cli.traps.endpoint import Subject, findings
+from cpersona_cli.traps.endpoint import findings
 from cpersona_cli.traps.gather import Selection
-from cpersona_cli.traps.model import Facts, Finding, Previewed, Repair, Severity, Target
+from cpersona_cli.traps.model import Facts, Finding, Previewed, Repair, Severity, Subject, Target
 from cpersona_cli.traps.run import run
 from cpersona_cli.traps.shell import registration, word
 

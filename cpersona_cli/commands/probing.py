@@ -28,11 +28,11 @@ from cpersona_cli.store.cpersona.store import CPersonaStore
 from cpersona_cli.store.model import StoreError
 from cpersona_cli.store.reading import State
 from cpersona_cli.text import bare_url, plural, safe
-from cpersona_cli.traps.endpoint import Subject, findings, unsettled
+from cpersona_cli.traps.endpoint import findings, unsettled
 from cpersona_cli.traps.gather import Selection, gather
 from cpersona_cli.traps.live import Goal
 from cpersona_cli.traps.live import goals as goals_of
-from cpersona_cli.traps.model import Facts, Severity
+from cpersona_cli.traps.model import Facts, Severity, Subject
 from cpersona_cli.traps.shell import tool
 
 _NAME = "cpersona-cli probe"

@@ -10,7 +10,8 @@ from cpersona_cli.embedding.model import ServerView
 from cpersona_cli.report.figures import Bars
 from cpersona_cli.report.model import Section
 from cpersona_cli.text import bare_url, plural, safe, secret
-from cpersona_cli.traps.endpoint import Subject, unsettled
+from cpersona_cli.traps.endpoint import unsettled
+from cpersona_cli.traps.model import Subject
 
 Row = tuple[str, str, str]
 

@@ -18,9 +18,9 @@ from cpersona_cli.install.proxies import ProxyError, is_loopback, proxy_for
 from cpersona_cli.record import record, replace
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.traps.concurrent import concurrently
-from cpersona_cli.traps.endpoint import UNDECIDED, Subject, findings, trap_id, unsettled
+from cpersona_cli.traps.endpoint import UNDECIDED, findings, trap_id, unsettled
 from cpersona_cli.traps.endpoint_remarks import REMARKS
-from cpersona_cli.traps.model import CannotTellError, Detect, Facts, Finding, Needs, Severity, Target, Trap
+from cpersona_cli.traps.model import CannotTellError, Detect, Facts, Finding, Needs, Severity, Subject, Target, Trap
 from cpersona_cli.traps.shell import registration, tool
 
 if TYPE_CHECKING:

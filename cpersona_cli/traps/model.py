@@ -1,4 +1,4 @@
-"""The config trap list's own vocabulary: a trap, what it may look at, and what it finds."""
+"""The vocabulary of traps: a trap, what it may look at, and what it finds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cpersona_cli.embedding.kinds import MEANINGS, Kind, Stage
 from cpersona_cli.install.embedding_server import EmbeddingServer
 from cpersona_cli.install.instructions import AlwaysLoaded
 from cpersona_cli.install.machine import Machine
@@ -29,9 +30,9 @@ from cpersona_cli.store.reading import Reading
 
 if TYPE_CHECKING:
     from cpersona_cli.advisory.texts import Language
+    from cpersona_cli.embedding.measured import Measured
     from cpersona_cli.fit.model import Fit
     from cpersona_cli.store.model import Census
-    from cpersona_cli.traps.endpoint import Subject
 
 
 class Severity(StrEnum):
@@ -159,6 +160,31 @@ class Database:
 
 
 @record(kw_only=True)
+class Subject:
+    """One endpoint as it was measured, for whom, and the database its vectors are meant for.
+
+    ``label`` names the registrations that use it, or the option it came from; ``target`` is the first of them.
+    ``rebuild`` is the command that makes the vectors of that database anew with this endpoint.
+    """
+
+    label: str
+    measured: Measured
+    target: Target | None = None
+    reading: Reading | None = None
+    rebuild: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        return self.measured.outcome.kind
+
+    @property
+    def outside(self) -> bool:
+        """Whether the server stands on another network than this command, so that what is not reached may be."""
+        base = "" if self.target is None else self.target.environment.base
+        return base in {"container", "wsl"} and MEANINGS[self.kind].stage is Stage.NETWORK
+
+
+@record(kw_only=True)
 class Judged:
     """One database and one endpoint, measured against each other.
 
@@ -251,7 +277,7 @@ class Facts:
     @property
     def endpoint(self) -> Subject:
         """The endpoint under examination."""
-        if self.current is None or isinstance(self.current, Target | Database | Start | Judged | Previewed):
+        if not isinstance(self.current, Subject):
             raise SkipError("no endpoint was asked")
         return self.current
 

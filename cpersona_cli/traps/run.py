@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from itertools import groupby
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from cpersona_cli.install.clients.table import IN_TERMINAL
 from cpersona_cli.install.release.version import NEWEST_KNOWN, older
@@ -21,14 +21,12 @@ from cpersona_cli.traps.model import (
     Previewed,
     Severity,
     SkipError,
+    Subject,
     Target,
     Trap,
 )
 
-if TYPE_CHECKING:
-    from cpersona_cli.traps.endpoint import Subject
-
-    Examined: TypeAlias = Target | Database | Subject | Start | Judged | Previewed | None
+Examined: TypeAlias = Target | Database | Subject | Start | Judged | Previewed | None
 
 
 class State(StrEnum):

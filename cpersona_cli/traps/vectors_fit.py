@@ -26,13 +26,13 @@ def lost(fit: Fit) -> str:
     missing, rows = sum(cost.lost for cost in fit.lost), sum(cost.rows for cost in fit.lost)
     if not missing:
         return ""
+    said = f"recall by meaning cannot find {missing:,} of {rows:,} memories and episodes now, {percent(missing, rows)}"
+    if len(fit.lost) == 1:
+        return said
     worst = sorted((cost for cost in fit.lost if cost.lost), key=lambda cost: (-cost.lost, cost.agent))
     shares = [f"{safe(cost.agent, 60) or '(no agent)'} {cost.lost:,} of {cost.rows:,}" for cost in worst[:_AGENTS]]
     more = f", {len(worst) - _AGENTS} more agents" if len(worst) > _AGENTS else ""
-    return (
-        f"recall by meaning cannot find {missing:,} of {rows:,} memories and episodes now, {percent(missing, rows)} "
-        f"({', '.join(shares)}{more})"
-    )
+    return f"{said} (by agent: {', '.join(shares)}{more})"
 
 
 def nulled(fit: Fit) -> int:

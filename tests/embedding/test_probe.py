@@ -19,7 +19,8 @@ from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.probe import measure, probe
 from cpersona_cli.report.figures import Bars
 from cpersona_cli.report.probe import payload, sections
-from cpersona_cli.traps.endpoint import Subject, findings, unsettled
+from cpersona_cli.traps.endpoint import findings, unsettled
+from cpersona_cli.traps.model import Subject
 
 STEPS = ["contract", "values", "repeat", "alone", "separation", "long", "batch-32", "batch-64", "body"]
 

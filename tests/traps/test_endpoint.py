@@ -18,9 +18,9 @@ from cpersona_cli.embedding.measured import Experiment, Measured, Plan, Refineme
 from cpersona_cli.embedding.model import Endpoint, Mode, Outcome, ServerView
 from cpersona_cli.embedding.probe import measure
 from cpersona_cli.record import replace
-from cpersona_cli.traps.endpoint import UNDECIDED, Subject, findings, trap_id, unsettled
+from cpersona_cli.traps.endpoint import UNDECIDED, findings, trap_id, unsettled
 from cpersona_cli.traps.endpoint_remarks import REMARKS
-from cpersona_cli.traps.model import Finding, Severity
+from cpersona_cli.traps.model import Finding, Severity, Subject
 
 URL = "http://127.0.0.1:8401/embed"
 HTTP = {"CPERSONA_EMBEDDING_MODE": "http", "CPERSONA_EMBEDDING_URL": URL}
