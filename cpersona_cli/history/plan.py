@@ -87,8 +87,8 @@ def know(database: Path, scratch: Scratch) -> None:
     Raises ``StoreError``.
     """
     found = episodes(database)
-    there = present_episodes(CPersonaStore(database), [identifier for _, _, identifier in found])
-    scratch.know((key, last) for key, last, identifier in found if identifier in there)
+    there = present_episodes(CPersonaStore(database), [entry[2:] for entry in found])
+    scratch.know((key, last) for key, last, *entry in found if tuple(entry) in there)
 
 
 def make_plan(

@@ -117,6 +117,17 @@ def test_a_plan_writes_nothing_and_says_what_will_be(database: Path) -> None:
     assert (done.memories, done.episodes, done.rows) == (plan.memories, plan.episodes, plan.rows)
 
 
+def test_an_episode_that_took_the_id_of_a_lost_one_is_not_taken_for_it(database: Path) -> None:
+    """A backup was brought back, and the server went on."""
+    before = database.read_bytes()
+    assert imported(database, [day("c1", OLD)], wants()).episodes.stored == 1
+    run_sql(database, "UPDATE episodes SET resolved = 1 WHERE id = (SELECT max(id) FROM episodes)")
+    assert imported(database, [day("c1", OLD)], wants()).episodes.duplicate == {COVERED: 1}
+    database.write_bytes(before)
+    insert(database, "episodes", [{"summary": "Of something else."}])
+    assert imported(database, [day("c1", OLD)], wants()).episodes.stored == 1
+
+
 def test_a_second_run_changes_nothing_and_a_grown_export_adds_what_is_new(database: Path) -> None:
     imported(database, [day("c1", OLD)], wants())
     before = ask(database, "SELECT id, content, timestamp, created_at FROM memories")

@@ -21,7 +21,7 @@ from cpersona_cli.store.cpersona.store import CPersonaStore
 from cpersona_cli.store.effects import Change, changes
 from cpersona_cli.store.limits import Oldest, oldest_memories, text_of
 from cpersona_cli.store.model import Kind
-from cpersona_cli.store.newrow import NewRow, text_digest
+from cpersona_cli.store.newrow import COLUMNS, NewRow, digest_of, text_digest
 from cpersona_cli.store.sql import one
 from cpersona_cli.store.writing.scratch import STORED_ID, STORED_TEXT, STORED_WIDER, Scratch
 
@@ -141,14 +141,23 @@ class EpisodeTexts:
         return STORED_TEXT if text_digest(row.text) in places else ""
 
 
-def present_episodes(store: CPersonaStore, ids: Sequence[int]) -> AbstractSet[int]:
-    """Which of these episodes are there. Raises ``StoreError``."""
+def present_episodes(store: CPersonaStore, found: Sequence[tuple[int, bytes]]) -> AbstractSet[tuple[int, bytes]]:
+    """Which of these episodes, by id and digest, still stand as they were stored, resolved since or not.
 
-    def look(connection: sqlite3.Connection, _: Features, __: object) -> AbstractSet[int]:
-        found = set(ids)
-        return {row[0] for row in connection.execute("SELECT id FROM episodes") if row[0] in found}
+    After a backup was brought back, another episode may have the id. Raises ``StoreError``.
+    """
 
-    return store.look(look, time.monotonic() + _TIME) if ids else frozenset()
+    def look(connection: sqlite3.Connection, _: Features, __: object) -> AbstractSet[tuple[int, bytes]]:
+        known = {identifier for identifier, _ in found}
+        query = f"SELECT id, {', '.join(COLUMNS[Kind.EPISODE])} FROM episodes"  # noqa: S608
+        return {
+            (identifier, digest_of((*stored, resolved)))
+            for identifier, *stored, _ in connection.execute(query)
+            if identifier in known
+            for resolved in (0, 1)
+        }
+
+    return store.look(look, time.monotonic() + _TIME) if found else frozenset()
 
 
 def weigh(

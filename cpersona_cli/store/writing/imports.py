@@ -106,14 +106,14 @@ def imports(database: Path) -> tuple[Import, ...]:
         return _imports(connection)
 
 
-def episodes(database: Path) -> list[tuple[str, str, int]]:
-    """(key, last, id) of the episodes that imports stored, the latest last. Raises ``StoreError``."""
+def episodes(database: Path) -> list[tuple[str, str, int, bytes]]:
+    """(key, last, id, digest) of the episodes that imports stored, the latest last. Raises ``StoreError``."""
     connection = _reading(database)
     if connection is None:
         return []
     with told(record_path(database)), contextlib.closing(connection):
         return connection.execute(
-            "SELECT key, last, rows.id FROM rows JOIN imports ON number = import"
+            "SELECT key, last, rows.id, digest FROM rows JOIN imports ON number = import"
             " WHERE kind = ? AND key <> '' AND undone = 0 ORDER BY number, rows.id",
             (Kind.EPISODE,),
         ).fetchall()
