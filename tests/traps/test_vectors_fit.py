@@ -73,7 +73,7 @@ def test_a_bad_state_is_never_without_a_fault(state: State) -> None:
             "endpoint.dimension-mismatch",
             (
                 f"the endpoint {URL} makes 768 dimensions, and stored are 40 memories and 5 episodes with 384",
-                "cannot find 45 of 45 memories and episodes now, 100 % (atlas 40 of 40, borealis 5 of 5)",
+                "cannot find 45 of 45 memories and episodes now, 100 % (by agent: atlas 40 of 40, borealis 5 of 5)",
                 "the server says nothing about it",
                 "check_health(fix=true) would set 45 vectors to NULL",
                 f"cpersona-cli reembed --db {DB}\n",
@@ -86,7 +86,7 @@ def test_a_bad_state_is_never_without_a_fault(state: State) -> None:
                 f"10 memories with 384 dimensions, and the endpoint {URL} makes 768",
                 "up to 2026-03-04 11:20:30 (id 40) have 768, from 2026-03-04 11:41:00 (id 41) on have 384",
                 "a fallback model?",
-                "22 % (atlas 13 of 58)".replace("58", "48"),
+                "22 % (by agent: atlas 13 of 48)",
                 "check_health(fix=true) would set 10 vectors to NULL",
                 f"cpersona-cli reembed --db {DB} --only mismatched",
             ),
@@ -239,7 +239,8 @@ def test_rows_without_a_single_vector() -> None:
     known = fit(State.EMPTY, census(group(7, None)), stored_dim=None, lost=lost)
     finding = found(facts(known))["vectors.none"]
     assert finding.measured == "7 memories, and not one vector"
-    assert "(no agent) 7 of 7" in finding.costs
+    assert finding.costs.startswith("recall by meaning cannot find 7 of 7 memories and episodes now, 100 %")
+    assert "by agent" not in finding.costs
     assert finding.repair.commands == (f"cpersona-cli reembed --db {DB} --only missing",)
 
 
@@ -262,7 +263,7 @@ def test_the_server_that_does_say_something() -> None:
 def test_many_agents_are_summed_up() -> None:
     lost = tuple(AgentCost(agent=f"agent-{n}", rows=10, lost=n, width=n) for n in range(1, 8))
     costs = found(facts(replace(fits.CHANGED, lost=lost)))["endpoint.dimension-mismatch"].costs
-    assert "28 of 70 memories and episodes now, 40 % (agent-7 7 of 10, agent-6 6 of 10" in costs
+    assert "28 of 70 memories and episodes now, 40 % (by agent: agent-7 7 of 10, agent-6 6 of 10" in costs
     assert "agent-3 3 of 10, 2 more agents)" in costs
 
 
