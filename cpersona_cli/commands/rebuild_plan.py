@@ -13,7 +13,8 @@ from cpersona_cli.fit.model import Fit
 from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.rebuild.job import users
 from cpersona_cli.rebuild.model import Only, Plan, Progress
-from cpersona_cli.rebuild.plan import circumstances, make_plan, timed
+from cpersona_cli.rebuild.pilot import timed
+from cpersona_cli.rebuild.plan import circumstances, make_plan
 from cpersona_cli.rebuild.remaining import tally
 from cpersona_cli.rebuild.select import Range, Selector, foreign_ranges, selector
 from cpersona_cli.rebuild.target import Identified

@@ -25,10 +25,9 @@ class Circumstances:
     """What is around a database that decides whether it can be rebuilt.
 
     ``search`` is where the server searches (``local`` or ``remote``), ``blobs`` whether memories keep vectors in the
-    database. ``holders`` have it open. ``free`` are bytes on its disk (None: not told). ``objections`` and ``remarks``
-    are what others found, for example traps: each a sentence, the former forbid the rebuild. ``job`` is the target of
-    a job that was begun earlier, ``damage`` what SQLite found wrong with the database. ``beside`` is how the
-    stored vectors of the target's width fit it, where some of them are to stay.
+    database. ``holders`` have it open. ``free`` are bytes on its disk (None: not told). ``objections`` are
+    what others found that forbids the rebuild: each a sentence. ``job`` is the target of a job that was begun earlier.
+    ``beside`` is how the stored vectors of the target's width fit it, where some of them are to stay.
     """
 
     database: Path
@@ -37,9 +36,7 @@ class Circumstances:
     holders: tuple[str, ...] = ()
     free: int | None = None
     objections: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
     job: Target | None = None
-    damage: str = ""
     beside: Fit | None = None
     may_write: bool = True
 
@@ -62,8 +59,6 @@ def refusals(seen: Seen) -> Iterator[str]:
     """Why it cannot be done, each one sentence with what to do."""
     around, target = seen.around, seen.target
     yield from around.objections
-    if around.damage:
-        yield f"{around.database} is damaged ({safe(around.damage)}); recover it before anything is written to it"
     if around.search == "remote" and not around.blobs:
         yield (
             f"{SEARCH} is remote and {BLOB} is off, so memories keep no vectors in {around.database} and a new vector"
@@ -149,7 +144,6 @@ def warnings(seen: Seen) -> Iterator[str]:
     """What the user should know before agreeing."""
     around, rows = seen.around, seen.survey
     yield from seen.found.warnings
-    yield from around.remarks
     if others := _strangers(seen, most=False):
         yield f"{others}, and stay: --only foreign takes them"
     elif around.beside is not None and around.beside.state is State.DRIFTED:

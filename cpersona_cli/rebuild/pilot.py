@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cpersona_cli.embedding.calling import Caller, Factory, connect
 from cpersona_cli.embedding.loop import run
 from cpersona_cli.embedding.measured import Clock
@@ -20,28 +18,21 @@ _WORDS = (10, 40, 120)
 _ENOUGH = 10.0
 
 
-def timed(endpoint: Endpoint, *, batch: int = _BATCH) -> Pilot | None:
+def timed(endpoint: Endpoint) -> Pilot | None:
     """``pilot`` in an event loop of its own."""
-    return run(pilot(endpoint, batch=batch))
+    return run(pilot(endpoint))
 
 
-async def pilot(
-    endpoint: Endpoint,
-    *,
-    batch: int = _BATCH,
-    texts: Sequence[Sequence[str]] = (),
-    factory: Factory = connect,
-    clock: Clock | None = None,
-) -> Pilot | None:
-    """Time one request for each of ``texts``, or made-up texts of three lengths; None where none was answered.
+async def pilot(endpoint: Endpoint, *, factory: Factory = connect, clock: Clock | None = None) -> Pilot | None:
+    """Time requests of made-up texts of three lengths; None where none was answered.
 
-    Stored texts may only be given once the user agreed to send them. Never raises but for cancellation.
+    Never raises but for cancellation.
     """
     clock, word = clock or Clock(), nonce()
-    groups = texts or [[passage(f"{word}{number}", words) for number in range(batch)] for words in _WORDS]
     start, seconds, sent, tokens = clock.now(), 0.0, 0, 0
     async with Caller(endpoint=endpoint, factory=factory, clock=clock) as caller:
-        for group in groups:
+        for words in _WORDS:
+            group = [passage(f"{word}{number}", words) for number in range(_BATCH)]
             outcome = await caller.embed(group)
             if not outcome.ok:
                 break

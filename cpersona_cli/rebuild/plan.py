@@ -15,7 +15,6 @@ from cpersona_cli.rebuild.batches import estimate_tokens
 from cpersona_cli.rebuild.disk import need
 from cpersona_cli.rebuild.model import Only, Pilot, Plan
 from cpersona_cli.rebuild.objections import BLOB, SEARCH, Circumstances, Seen, refusals, warnings
-from cpersona_cli.rebuild.pilot import timed
 from cpersona_cli.rebuild.select import Range, selector
 from cpersona_cli.rebuild.survey import Survey, Tell, survey
 from cpersona_cli.rebuild.target import Identified
@@ -23,8 +22,6 @@ from cpersona_cli.store.files import existing_folder, free_bytes, may_write
 from cpersona_cli.store.job import Target
 from cpersona_cli.store.model import Census, Kind, Store
 from cpersona_cli.store.writing.cutover import predict_lock
-
-__all__ = ["Circumstances", "circumstances", "make_plan", "timed"]
 
 #: Texts and padded tokens of one request, as the pipeline begins.
 _BATCH, _TOKENS, _BYTES = 32, 16_384, 1_000_000
@@ -38,9 +35,7 @@ def circumstances(
     *,
     holders: Sequence[str] = (),
     objections: Sequence[str] = (),
-    remarks: Sequence[str] = (),
     job: Target | None = None,
-    damage: str = "",
     beside: Fit | None = None,
 ) -> Circumstances:
     """Look around; ``settings`` are the server's, where a registration is known."""
@@ -52,9 +47,7 @@ def circumstances(
         holders=tuple(holders),
         free=None if folder is None else free_bytes(folder),
         objections=tuple(objections),
-        remarks=tuple(remarks),
         job=job,
-        damage=damage,
         beside=beside,
         may_write=folder is not None and may_write(folder) and may_write(database),
     )

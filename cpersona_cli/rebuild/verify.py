@@ -85,13 +85,13 @@ class Inspection:
         self.first.setdefault(name, (entry.kind, entry.id))
 
 
-def inspect_staged(staged: Iterable[Staged], target: Target, *, expected: int, unit: bool | None = None) -> Inspection:
+def inspect_staged(staged: Iterable[Staged], target: Target, *, expected: int) -> Inspection:
     """Read every staged vector once, in constant memory. ``expected`` rows should have one.
 
-    ``unit``: vectors must have length one; by default those of mode api must, which are scaled to it.
+    Vectors of mode api must have length one, to which they are scaled.
     """
     found = Inspection(expected=expected)
-    size, one = target.dim * FLOAT, target.mode == Mode.API if unit is None else unit
+    size, one = target.dim * FLOAT, target.mode == Mode.API
     sample = _Sample()
     for entry in staged:
         found.seen += 1
