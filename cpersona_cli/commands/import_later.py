@@ -34,7 +34,7 @@ def act(action: str, place: Workplace, run: Run) -> Report:
 def _undo(place: Workplace, run: Run) -> Report:
     path = place.database.path
     chosen = which(path)
-    run.talk.confirm(f"{_what(chosen)} would be taken back.")
+    run.talk.confirm(f"{_what(chosen)} would be taken back from {run.shown(path)}.")
     done = take_back(path, chosen.id, tell=_telling(run, "taking back"))
     run.teller.clear()
     whole = not done.left
@@ -85,7 +85,7 @@ def _repair(place: Workplace, run: Run) -> Report:
         if asking() is None:
             raise UsageError("nobody is here to confirm the repair; look at it with --dry-run, then add --yes")
         show(sections, str(run.machine.home))
-        run.talk.confirm(f"{plural(harm.episodes, 'episode')} would be dated back to when they ended.")
+        run.talk.confirm(f"{plural(harm.episodes, 'episode')} would be dated back to when they ended, in {run.shown(path)}.")
     done = mend(path, tell=_telling(run, "dating back"))
     run.teller.clear()
     steps = [

@@ -6,6 +6,7 @@ import datetime as dt
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cpersona_cli.commands import import_around as surroundings
@@ -44,7 +45,7 @@ from cpersona_cli.store.job import JobError
 from cpersona_cli.store.model import StoreError
 from cpersona_cli.store.writing.filling import Bare
 from cpersona_cli.store.writing.scratch import Scratch
-from cpersona_cli.text import plural
+from cpersona_cli.text import plural, safe, tilde
 
 
 def run(request: Request, machine: Machine | None = None) -> Report:
@@ -163,7 +164,7 @@ class Run:
                 error_code=Exit.NEGATIVE if failed(plan) else Exit.OK,
                 summary=f"{_nothing(plan)}; nothing was changed",
             )
-        self._agree(sections, plan, around)
+        self._agree(path, sections, plan, around)
         if target is not None and beside is None:
             beside = self._beside(place, plan, target)
         return self._work(place, wanted, scratch, shown, target=target, beside=beside)
@@ -191,7 +192,7 @@ class Run:
         parts += [f"{undated:,} of what was read {'has' if undated == 1 else 'have'} no date"] if undated else []
         return [f"{' and '.join(parts)}, which --strict forbids"] if parts else []
 
-    def _agree(self, sections: Sequence[Section], plan: Plan, around: Around) -> None:
+    def _agree(self, path: Path, sections: Sequence[Section], plan: Plan, around: Around) -> None:
         """Show the plan and have it confirmed. Raises ``UsageError`` where it is not."""
         harm = (
             f"{plural(plan.changed, 'memory', 'memories')} that are there would count differently. "
@@ -200,7 +201,12 @@ class Run:
         )
         verb = "Send the texts there and store" if around.sends else "Store"
         sends = f"texts to {around.sends}" if around.sends else ""
-        self.talk.plan(sections, f"{harm}{verb} {page.by_kind(plan.rows)}? It can be undone.", sends)
+        question = f"{harm}{verb} {page.by_kind(plan.rows)} in {self.shown(path)}? It can be undone."
+        self.talk.plan(sections, question, sends)
+
+    def shown(self, path: Path) -> str:
+        """A path, for a question."""
+        return safe(tilde(str(path), str(self.machine.home)), 300)
 
     def _work(
         self,

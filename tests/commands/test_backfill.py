@@ -577,7 +577,7 @@ def test_the_plan_is_confirmed_at_a_terminal(
         plain(home, "The harbour opens at six."), "--db", store, "--agent", "atlas", "--no-embed", typed=typed
     )
     assert (run.code, len(contents(store))) == (code, stored)
-    assert "Store 1 memory? It can be undone. Type yes:" in run.err
+    assert f"Store 1 memory in {store}? It can be undone. Type yes:" in run.err
     assert "no boundary moves: each memory that is there counts as before" in run.err
 
 
@@ -589,7 +589,7 @@ def test_what_would_count_differently_is_said_with_the_question(
     path = file(home, "conversations.json", [gpt(gpt_message("u", "user", "A long question about some topic"))])
     run = backfill(path, "--db", bounded, "--agent", "atlas", "--as", "episodes", "--no-embed", typed="no\n")
     assert run.code == 2
-    assert "15 memories that are there would count differently. Store 1 episode?" in run.err
+    assert f"15 memories that are there would count differently. Store 1 episode in {bounded}?" in run.err
 
 
 def test_a_repair_is_confirmed_at_a_terminal(backfill: Backfill, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -598,7 +598,7 @@ def test_a_repair_is_confirmed_at_a_terminal(backfill: Backfill, store: Path, mo
     assert backfill("repair", "--db", store, typed="no\n").code == 2
     run = backfill("repair", "--db", store, typed="yes\n")
     assert (run.code, run.last) == (0, "PASS   3 episodes dated back")
-    assert "3 episodes would be dated back to when they ended." in run.err
+    assert f"3 episodes would be dated back to when they ended, in {store}." in run.err
 
 
 def test_nobody_is_there_to_confirm(backfill: Backfill, store: Path, home: Path) -> None:
