@@ -33,7 +33,11 @@ def distance(left: str, right: str, limit: int = 3) -> int:
 
 
 def nearest(word: str, candidates: Iterable[str], limit: int = 2) -> str | None:
-    """The candidate closest to ``word`` within ``limit`` edits, upper and lower case counting as equal; else None."""
+    """The candidate closest to ``word`` within ``limit`` edits, upper and lower case counting as equal; else None.
+
+    Of a short word half of the letters must stay: any two of them are within two edits.
+    """
+    limit = min(limit, len(word) // 2)
     best: tuple[int, str] | None = None
     for candidate in candidates:
         edits = distance(word.lower(), candidate.lower(), limit)

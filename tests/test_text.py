@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cpersona_cli.text import bare_url, percent, redact
+from cpersona_cli.text import bare_url, nearest, percent, redact
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,11 @@ def test_secrets_go_by_value_and_words_that_hide_nothing_stay(text: str, secrets
 )
 def test_a_share_is_nothing_only_of_nothing(part: int, whole: int, shown: str) -> None:
     assert percent(part, whole) == shown
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("dcotor", "doctor"), ("DOCTR", "doctor"), ("dmo", "demo"), ("do", None), ("dtor", "doctor"), ("xyz", None)],
+)
+def test_what_was_meant_shares_letters_with_what_was_typed(word: str, meant: str | None) -> None:
+    assert nearest(word, ("demo", "doctor", "ok", "xml")) == meant
