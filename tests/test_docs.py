@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from support import docs
 from support.commands_page import commands, options
 from support.documents import document
 from support.uncheckable import UNCHECKABLE
+from support.warm import Warm
 
 from cpersona_cli.commands.preferences import PREFERENCES, resolve
 from cpersona_cli.demo.model import Act, Doing, Played, Step
@@ -124,19 +126,25 @@ def _sh(home: Path, script: str, **env: str) -> subprocess.CompletedProcess[str]
     )
 
 
+@pytest.fixture(scope="module")
+def warm(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
+    with Warm(tmp_path_factory.mktemp("said"), {"HOME": str(home), "PATH": os.environ["PATH"]}, home) as found:
+        yield found
+
+
 @pytest.mark.server
 @pytest.mark.parametrize("line", LINES)
-def test_a_command_line_works(line: str, home: Path) -> None:
+def test_a_command_line_works(line: str, home: Path, warm: Warm) -> None:
     typed = " ".join(_PLACEHOLDERS.get(word, word) for word in line.split())
     if _ELSEWHERE & set(line.split()[1:2]):
         typed += " --help"
         code = 0
     else:
         code = _expected(line)
-    done = _sh(home, typed)
+    done = warm.run(*shlex.split(typed.replace("~", str(home)), comments=True)[1:])
     # a start that takes long says so
-    said = "" if "--start" in line and done.stderr.startswith("cpersona-cli: starting ") else done.stderr
-    assert (done.returncode, said) == (code, ""), done.stdout + done.stderr
+    said = "" if "--start" in line and done.err.startswith("cpersona-cli: starting ") else done.err
+    assert (done.code, said) == (code, ""), done.out + done.err
 
 
 def test_there_are_command_lines_of_every_command() -> None:

@@ -92,14 +92,23 @@ def documents(*, played: bool = False) -> Mapping[Path, str]:
     return made
 
 
+@cache
+def _store() -> Mapping[str, bytes]:
+    """The database of such a home, as the real server wrote it."""
+    with tempfile.TemporaryDirectory() as folder, endpoint() as url:
+        home = scratch.scratch_home(Path(folder).resolve(), url)
+        return {file.name: file.read_bytes() for file in home.glob("memory.db*")}
+
+
 @contextmanager
 def broken_home() -> Iterator[Path]:
     """A home in order, but with a letter missing in a name; on a disk, because a database in memory is a finding."""
     disk = Path("/var/tmp")
     with tempfile.TemporaryDirectory(dir=disk if disk.is_dir() else None) as folder:
         home = Path(folder).resolve()
-        with endpoint() as url:
-            scratch.scratch_home(home, url)
+        for name, data in _store().items():
+            (home / name).touch(0o600)
+            (home / name).write_bytes(data)
         values = scratch.variables(home, "http://127.0.0.1:8401/embed")
         values["CPERSONA_EMBEDING_URL"] = values.pop("CPERSONA_EMBEDDING_URL")
         scratch.register(home, values)

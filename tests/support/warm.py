@@ -56,14 +56,14 @@ class Child:
 class Warm:
     """The process that has everything imported. Use as a context manager, from one thread."""
 
-    def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, env: Mapping[str, str], cwd: Path | None = None) -> None:
         self._folder = folder
         self._process = subprocess.Popen(
             [sys.executable, "-m", "support.warm", str(folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**env, "PYTHONPATH": str(Path(__file__).parents[1])},
-            cwd=folder,
+            cwd=cwd or folder,
             text=True,
         )
 
@@ -96,7 +96,8 @@ class Warm:
 
 
 def _serve(folder: Path) -> None:
-    import cpersona_cli.commands.rebuilding  # noqa: F401, PLC0415 - all that a run imports
+    import cpersona_cli.commands.examination  # noqa: PLC0415 - all that a run imports
+    import cpersona_cli.commands.rebuilding  # noqa: F401, PLC0415
     from cpersona_cli.entry import tool  # noqa: PLC0415
 
     for line in sys.stdin:
