@@ -108,7 +108,6 @@ def _row(kind: StoredKind, line: Line, clock: Clock) -> Stored | Unread:
         kind=kind,
         where=line.where,
         text=text,
-        id=str(value.get("id", "")),
         agent=word(value.get("agent_id")),
         project=word(value.get("project_id")),
         channel=word(value.get("channel")),
@@ -122,7 +121,6 @@ def _row(kind: StoredKind, line: Line, clock: Clock) -> Stored | Unread:
         keywords=mended(word(value.get("keywords")), altered),
         resolved=bool(value.get("resolved")),
         locked=bool(value.get("locked")),
-        user=word(value.get("user_id")),
         undated=_undated(needed[kind]),
         altered=dict(altered),
     )

@@ -89,8 +89,6 @@ class Draft:
             where=self.where,
             title=self.title(title),
             turns=tuple(turns),
-            started=started,
-            ended=max(known, default=None) or changed or started,
             summary=self.text(summary),
             model=model,
             left_out=dict(self.left_out),

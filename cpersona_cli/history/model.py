@@ -72,8 +72,6 @@ class Conversation:
     where: str
     title: str = ""
     turns: tuple[Turn, ...] = ()
-    started: dt.datetime | None = None
-    ended: dt.datetime | None = None
     summary: str = ""
     model: str = ""
     left_out: Mapping[str, int] = field(default_factory=dict)
@@ -99,14 +97,12 @@ class Stored:
     ``text`` is the content or the summary. ``source`` and ``metadata`` are JSON as they stand in their columns. ``at``
     is a memory's timestamp, ``created`` when the store got the row; an episode has ``started`` and ``ended`` beside
     it, a profile ``created`` alone. ``undated`` says why a time that is needed is not known: a memory's, or all of an
-    episode's. ``altered`` counts the characters that had to be changed. ``id`` is the row's number there, only for
-    people to find it.
+    episode's. ``altered`` counts the characters that had to be changed.
     """
 
     kind: StoredKind
     where: str
     text: str
-    id: str = ""
     agent: str = ""
     project: str = ""
     channel: str = ""
@@ -120,7 +116,6 @@ class Stored:
     keywords: str = ""
     resolved: bool = False
     locked: bool = False
-    user: str = ""
     undated: str = ""
     altered: Mapping[str, int] = field(default_factory=dict)
 

@@ -6,12 +6,12 @@ import datetime as dt
 from collections.abc import Mapping
 from enum import StrEnum
 
-from cpersona_cli.install.release.version import older
 from cpersona_cli.record import field, record
 from cpersona_cli.store.audit_model import Lens
 from cpersona_cli.store.boundary import Penalty, Rule
 
-#: Characters of a text that the server stores: longer ones it cuts (2.4.41 to 2.5.3, and since 2.5.4).
+#: Characters of a text that the server stores where ``CPERSONA_MAX_CONTENT_LENGTH`` is not set (2.4.41 to 2.5.3, and
+#: since 2.5.4): longer ones it cuts.
 FORMER_LIMIT, LIMIT = 2_000, 16_000
 
 
@@ -21,11 +21,6 @@ class Form(StrEnum):
     MEMORIES = "memories"
     EPISODES = "episodes"
     BOTH = "both"
-
-
-def limit_of(version: str | None) -> int:
-    """``CPERSONA_MAX_CONTENT_LENGTH`` where it is not set; None is the newest release."""
-    return FORMER_LIMIT if version is not None and older(version, "2.5.4") else LIMIT
 
 
 @record(kw_only=True)

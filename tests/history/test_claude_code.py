@@ -80,8 +80,8 @@ def test_only_what_the_user_and_the_model_said_in_the_main_chain_is_talk() -> No
         "claude-x",
     )
     assert [turn.id for turn in talk.turns] == ["u1", "msg_a2", "u6", "msg_a10"]
-    assert talk.started == dt.datetime(2026, 4, 1, 10, 0, 1, tzinfo=dt.UTC)
-    assert talk.ended == dt.datetime(2026, 4, 1, 10, 0, 10, tzinfo=dt.UTC)
+    assert talk.turns[0].at == dt.datetime(2026, 4, 1, 10, 0, 1, tzinfo=dt.UTC)
+    assert talk.turns[-1].at == dt.datetime(2026, 4, 1, 10, 0, 10, tzinfo=dt.UTC)
     assert {turn.dated for turn in talk.turns} == {Dated.MESSAGE}
     assert (talk.undated, talk.altered, talk.remarks, talk.branches) == ({}, {}, (), 0)
 
@@ -236,7 +236,6 @@ def test_times_that_are_missing_or_unreadable_are_counted_and_never_made_up() ->
     talk = conversation(read(reader(), data))
     assert [(turn.at, turn.dated) for turn in talk.turns] == [(None, Dated.UNKNOWN)] * 2
     assert talk.undated == {NO_TIME: 2, "not in a form that has one meaning": 1}
-    assert (talk.started, talk.ended) == (None, None)
 
 
 def test_half_characters_and_nuls_are_mended_and_whole_ones_kept() -> None:

@@ -75,7 +75,6 @@ def test_rows_are_carried_as_what_they_are() -> None:
         kind=StoredKind.MEMORY,
         where="file, line 2",
         text="text 7",
-        id="7",
         agent="atlas",
         project="p",
         channel="c",
@@ -90,7 +89,6 @@ def test_rows_are_carried_as_what_they_are() -> None:
         kind=StoredKind.EPISODE,
         where="file, line 3",
         text="Planning.",
-        id="4",
         agent="atlas",
         started=dt.datetime(2025, 3, 1, 9, tzinfo=dt.UTC),
         ended=dt.datetime(2025, 3, 1, 10, tzinfo=dt.UTC),
@@ -99,7 +97,7 @@ def test_rows_are_carried_as_what_they_are() -> None:
         resolved=True,
     )
     assert isinstance(profile, Stored)
-    assert (profile.kind, profile.text, profile.user) == (StoredKind.PROFILE, "Likes tea.", "m")
+    assert (profile.kind, profile.text) == (StoredKind.PROFILE, "Likes tea.")
     assert profile.created == dt.datetime(2025, 3, 2, 8, tzinfo=dt.UTC)
 
 

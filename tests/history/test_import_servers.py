@@ -14,7 +14,7 @@ from support.stores import SENTENCES, Server, copy_store, fill, run_sql
 from support.talks import ask, day, imported, talk, turn, wants
 
 from cpersona_cli.embedding.model import Endpoint, Mode
-from cpersona_cli.history.wants import Form, limit_of
+from cpersona_cli.history.wants import FORMER_LIMIT, LIMIT, Form
 from cpersona_cli.rebuild.target import identified
 from cpersona_cli.store.audit_model import Lens
 from cpersona_cli.store.boundary import Penalty, Scope, rule_of
@@ -116,7 +116,7 @@ def test_every_memory_that_was_there_scores_as_before(
     wanted = wants(
         no_penalty=True,
         clamp=True,
-        limit=limit_of(release),
+        limit=FORMER_LIMIT if release == "2.4.41" else LIMIT,
         lens=Lens(rule_of(release), Penalty(rate=0.0001, floor=0.01)),
     )
     talks = [

@@ -33,7 +33,7 @@ def test_the_example_of_the_documentation_is_read_as_it_says() -> None:
     assert (trip.id, trip.title, trip.format) == ("trip-1", "Day at the lake", Format.PLAIN)
     assert [turn.id for turn in trip.turns] == ["m1", "m2"]
     assert said(trip) == [("user", "Which bus goes to the lake?"), ("assistant", "Line 7, every twenty minutes.")]
-    assert trip.started == dt.datetime(2024, 5, 1, 7, 30, tzinfo=dt.UTC)
+    assert trip.turns[0].at == dt.datetime(2024, 5, 1, 7, 30, tzinfo=dt.UTC)
     asked = dt.datetime(2024, 5, 3, 7, 15, tzinfo=dt.UTC)
     assert [(turn.at, turn.dated) for turn in recipes.turns] == [(asked, Dated.MESSAGE), (asked, Dated.CONVERSATION)]
     assert all(turn.id.startswith("sha256:") for turn in recipes.turns)

@@ -28,7 +28,7 @@ from cpersona_cli.history.rows import (
     Maker,
 )
 from cpersona_cli.history.texts import digest
-from cpersona_cli.history.wants import Form, limit_of
+from cpersona_cli.history.wants import Form
 from cpersona_cli.store.model import Kind
 from cpersona_cli.store.newrow import NewRow
 
@@ -89,12 +89,6 @@ def test_a_long_text_is_stored_in_pieces_and_nothing_is_lost() -> None:
     assert json.loads(made.rows[1].metadata)["backfill"]["part"] == f"2/{len(made.rows)}"
     assert len({row.item for row in made.rows}) == 1
     assert maker.split == 1
-
-
-def test_limits_of_releases() -> None:
-    assert [limit_of(version) for version in ("2.4.41", "2.5.3", "2.5.4", "2.6.14", None)] == [
-        2000, 2000, 16000, 16000, 16000,
-    ]  # fmt: skip
 
 
 def test_ids_too_long_for_the_server_are_shortened_and_stay_apart() -> None:
