@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from types import FrameType
 
 from cpersona_cli.commands.process import TerminatedError
@@ -21,12 +22,14 @@ class Patience:
 
     stop: Stop = field(default_factory=Stop)
     code: Exit = Exit.INTERRUPTED
+    _heard: Iterator[int] = field(default_factory=count)
 
     def hear(self, number: int, tell: Callable[[], object]) -> None:
-        """A signal came."""
-        if self.stop.asked:
-            raise TerminatedError if number == signal.SIGTERM else KeyboardInterrupt
-        self.code = Exit.TERMINATED if number == signal.SIGTERM else Exit.INTERRUPTED
+        """A signal came. The other one may come at any line of this, and is heard from beginning to end there."""
+        if number == signal.SIGTERM:
+            self.code = Exit.TERMINATED
+        if next(self._heard):
+            raise TerminatedError if self.code is Exit.TERMINATED else KeyboardInterrupt
         self.stop.ask()
         tell()
 

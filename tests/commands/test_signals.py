@@ -3,11 +3,12 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+from collections.abc import Callable
 
 import pytest
 
 from cpersona_cli.commands.process import TerminatedError
-from cpersona_cli.commands.signals import patient
+from cpersona_cli.commands.signals import Patience, patient
 from cpersona_cli.report.exits import Exit
 
 
@@ -31,6 +32,22 @@ def test_the_first_signal_is_a_wish_and_the_second_an_order(
             signal.raise_signal(number)
     assert signal.getsignal(number) is before
     assert heard == [True]
+
+
+def test_two_signals_at_once_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second may be heard before the first has been: Python begins with it at the first line of its handler."""
+    patience = Patience()
+    hear = Patience.hear
+
+    def interrupted(own: Patience, number: int, tell: Callable[[], object]) -> None:
+        if number == signal.SIGINT:
+            own.hear(signal.SIGTERM, tell)
+        hear(own, number, tell)
+
+    monkeypatch.setattr(Patience, "hear", interrupted)
+    with pytest.raises(TerminatedError):
+        patience.hear(signal.SIGINT, lambda: None)
+    assert (patience.stop.asked, patience.code) == (True, Exit.TERMINATED)
 
 
 def test_elsewhere_than_in_the_main_thread_signals_are_left_alone() -> None:
