@@ -85,7 +85,8 @@ def _repair(place: Workplace, run: Run) -> Report:
         if asking() is None:
             raise UsageError("nobody is here to confirm the repair; look at it with --dry-run, then add --yes")
         show(sections, str(run.machine.home))
-        run.talk.confirm(f"{plural(harm.episodes, 'episode')} would be dated back to when they ended, in {run.shown(path)}.")
+        episodes = plural(harm.episodes, "episode")
+        run.talk.confirm(f"{episodes} would be dated back to when they ended, in {run.shown(path)}.")
     done = mend(path, tell=_telling(run, "dating back"))
     run.teller.clear()
     steps = [

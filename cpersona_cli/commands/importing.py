@@ -21,7 +21,7 @@ from cpersona_cli.commands.talk import Talk
 from cpersona_cli.commands.workplace import Workplace, asking, find
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.fit.model import Fit
-from cpersona_cli.history.bring_in import Brought, NoVectors, bring_in
+from cpersona_cli.history.bring_in import Brought, NoVectors, bring_in, why_none
 from cpersona_cli.history.gather import Read, gather
 from cpersona_cli.history.model import Format, HistoryError
 from cpersona_cli.history.plan import Plan, know, make_plan
@@ -156,13 +156,16 @@ class Run:
                 next_command="" if plan.empty else command,
             )
         if plan.empty and not around.waiting:
+            # rows of earlier imports that should have a vector, and for which there is none now either
+            lacking = f", {bare.rows:,} of earlier imports without a vector" if bare.rows else ""
             return self.base(
                 place,
                 sections=sections,
                 fields=shown,
                 measured=1,
-                error_code=Exit.NEGATIVE if failed(plan) else Exit.OK,
-                summary=f"{_nothing(plan)}; nothing was changed",
+                error_code=Exit.NEGATIVE if failed(plan) or bare.rows else Exit.OK,
+                summary=f"{_nothing(plan)}{lacking}; nothing was changed",
+                next_command=self._vectors(place, why_none(plan, target, beside)) if bare.rows else "",
             )
         self._agree(path, sections, plan, around)
         if target is not None and beside is None:
@@ -199,9 +202,11 @@ class Run:
             if plan.changed
             else ""
         )
-        verb = "Send the texts there and store" if around.sends else "Store"
+        what = f"Make {around.waiting:,} missing vectors" if plan.empty else f"Store {page.by_kind(plan.rows)}"
+        if around.sends:
+            what = f"Send the texts there and {what[:1].lower()}{what[1:]}"
         sends = f"texts to {around.sends}" if around.sends else ""
-        question = f"{harm}{verb} {page.by_kind(plan.rows)} in {self.shown(path)}? It can be undone."
+        question = f"{harm}{what} in {self.shown(path)}? It can be undone."
         self.talk.plan(sections, question, sends)
 
     def shown(self, path: Path) -> str:
@@ -269,11 +274,13 @@ class Run:
         if done.interrupted:
             agent = wanted.agent if self.request.agent is None else ""
             return again(self.request, database=place.database.path, agent=agent)
-        if done.without_vector and done.why_none in {NoVectors.OTHER_WIDTH, NoVectors.OTHER_MODEL}:
-            return " ".join(["cpersona-cli dimension", *self._about(place)])
-        if done.without_vector and done.why_none != NoVectors.NOT_WANTED:
-            return " ".join(["cpersona-cli reembed --only missing", *self._about(place)])
-        return ""
+        lacking = done.without_vector and done.why_none != NoVectors.NOT_WANTED
+        return self._vectors(place, done.why_none) if lacking else ""
+
+    def _vectors(self, place: Workplace, why: str | None) -> str:
+        """The command that helps where rows have no vector."""
+        other = why in {NoVectors.OTHER_WIDTH, NoVectors.OTHER_MODEL}
+        return " ".join(["cpersona-cli", "dimension" if other else "reembed --only missing", *self._about(place)])
 
     def _about(self, place: Workplace) -> list[str]:
         words = pointing(self.request)

@@ -478,7 +478,9 @@ def test_every_new_row_gets_a_vector(backfill: Backfill, store: Path, home: Path
     assert (result["embedded"], result["without_vector"], result["why_none"]) == (41, 0, None)
 
 
-def test_an_endpoint_that_dies_leaves_rows_without_a_vector(backfill: Backfill, store: Path, home: Path) -> None:
+def test_an_endpoint_that_dies_leaves_rows_without_a_vector(
+    backfill: Backfill, store: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """B24"""
     path = plain(home, *[f"Remark number {n} about the weather." for n in range(40)])
     about = ("--db", store, "--agent", "atlas", "--yes", "--json")
@@ -499,6 +501,10 @@ def test_an_endpoint_that_dies_leaves_rows_without_a_vector(backfill: Backfill, 
         assert ask(store, "SELECT count(*) FROM memories WHERE id > 20 AND embedding = zeroblob(256)") == [0]
         assert run.json["next_command"].startswith(f"cpersona-cli reembed --only missing --db {store} --url ")
         server.behaviour.before = lambda _request, _number: None
+        with monkeypatch.context() as terminal:
+            terminal.setattr(workplace, "terminal", lambda _stream: True)
+            asked = backfill(path, *about[:4], "--url", server.url(), typed="no\n")
+        assert f"Make {lacking} missing vectors in {store}? It can be undone. Type yes:" in asked.err
         again = backfill(path, *about, "--url", server.url())
     assert (again.code, again.json["memories"]["stored"], again.json["result"]["embedded"]) == (0, 0, lacking)
     assert ask(store, "SELECT count(*) FROM memories WHERE id > 20 AND embedding IS NULL") == [0]
@@ -517,6 +523,10 @@ def test_an_endpoint_that_is_not_there(backfill: Backfill, store: Path, home: Pa
     assert "1 without a vector" in run.last
     assert "cpersona-cli reembed --only missing" in run.out
     assert ask(store, "SELECT embedding FROM memories WHERE id > 20") == [None]
+    again = backfill(path, *about, "--yes", "--json")
+    assert (again.code, again.json["memories"]["duplicate"]) == (1, 1), "the row still has no vector"
+    assert again.json["next_command"] == f"cpersona-cli reembed --only missing --db {store} --url {url}"
+    assert backfill(path, *about[:-2], "--no-embed", "--yes").code == 0
 
 
 def test_no_vectors_of_another_width(backfill: Backfill, store: Path, home: Path) -> None:
