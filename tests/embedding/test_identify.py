@@ -139,7 +139,10 @@ NAMES = ["identity", "model", "dimensions", "window", "model_id", "max_client_ba
 NAMES += ["meta", "model_info", "capabilities", "fingerprint", "owned_by", "version", "a.embedding_length"]
 DOCUMENTS = st.dictionaries(
     st.sampled_from(NAMES),
-    JSON | st.dictionaries(st.sampled_from(NAMES), JSON) | st.lists(st.dictionaries(st.sampled_from(NAMES), JSON)),
+    JSON
+    | st.dictionaries(st.sampled_from(NAMES), JSON, max_size=4)
+    | st.lists(st.dictionaries(st.sampled_from(NAMES), JSON, max_size=4), max_size=3),
+    max_size=4,
 )
 
 

@@ -42,19 +42,23 @@ def package() -> drift.Package:
     return drift.installed()
 
 
+@pytest.fixture(scope="module")
+def names(package: drift.Package) -> drift.Names:
+    return drift.names_in(package.used)
+
+
 def test_the_newest_known_release_is_not_older_than_the_installed_one() -> None:
     assert not older(NEWEST_KNOWN, SERVER), f"cpersona {SERVER} is installed, the table knows {NEWEST_KNOWN}"
 
 
-def test_every_name_in_the_source_is_in_the_table(package: drift.Package) -> None:
-    found = drift.names_in(package.used)
-    unknown = {name: places for name, places in found.found.items() if name not in drift.names_read(SERVER)}
+def test_every_name_in_the_source_is_in_the_table(names: drift.Names) -> None:
+    unknown = {name: places for name, places in names.found.items() if name not in drift.names_read(SERVER)}
     assert not unknown, f"cpersona {SERVER} reads variables the table does not know: {unknown}"
-    assert set(found.dynamic) == DYNAMIC, "a variable is read whose name is not a constant"
+    assert set(names.dynamic) == DYNAMIC, "a variable is read whose name is not a constant"
 
 
-def test_every_name_of_the_table_is_in_the_source(package: drift.Package) -> None:
-    gone = sorted(drift.names_read(SERVER) - drift.names_in(package.used).found.keys())
+def test_every_name_of_the_table_is_in_the_source(names: drift.Names) -> None:
+    gone = sorted(drift.names_read(SERVER) - names.found.keys())
     assert not gone, f"cpersona {SERVER} no longer reads {gone}: give these rows their `removed`"
 
 
@@ -93,9 +97,8 @@ def test_the_server_warns_of_exactly_what_we_call_unusable(package: drift.Packag
         assert ours == theirs, environment
 
 
-def test_a_new_variable_is_named(package: drift.Package) -> None:
-    sources = {**package.used, "new.py": 'import os\nKEY = "CPERSONA_NEW"\nx = os.environ.get(KEY, "")\n'}
-    found = drift.names_in(sources).found
+def test_a_new_variable_is_named() -> None:
+    found = drift.names_in({"new.py": 'import os\nKEY = "CPERSONA_NEW"\nx = os.environ.get(KEY, "")\n'}).found
     assert found.keys() - drift.names_read(SERVER) == {"CPERSONA_NEW"}
     assert found["CPERSONA_NEW"] == ["new.py:2", "new.py:3"]
 

@@ -97,7 +97,7 @@ def attributes_in(config: str) -> dict[str, str]:
 
 # Runs inside a fresh interpreter: config.py once per environment, its public constants and warnings as JSON lines.
 _RUNNER = r"""
-import json, logging, os, runpy, sys
+import json, logging, os, sys
 path, environments = sys.argv[1], json.load(sys.stdin)
 for name in [n for n in os.environ if n.startswith(("CPERSONA", "EMBEDDING"))]:
     del os.environ[name]
@@ -112,12 +112,14 @@ CALLS = {"transport": ("transport",), "timeout": ("embedding_timeout_secs",), "l
          "port": ("parse_int", "CPERSONA_HTTP_PORT", 8402)}
 CHECKS = ("validate_reconstruct_counts", "validate_block_gates", "validate_content_caps", "validate_transport",
           "assert_embedding_mode_supported")
+code = compile(open(path, encoding="utf-8").read(), path, "exec")
 for environment in environments:
     os.environ.clear(); os.environ.update(base); os.environ.update(environment)
     warned.clear()
     out = {"constants": {}, "called": {}, "refused": "", "crashed": "", "has_transport_check": False}
     try:
-        module = runpy.run_path(path, run_name="config")
+        module = {"__name__": "config", "__file__": path}
+        exec(code, module)
     except Exception as error:
         out["crashed"] = f"{type(error).__name__}: {error}"
     else:
