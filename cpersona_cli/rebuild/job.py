@@ -94,7 +94,7 @@ class Job:
 
     def _same(self, staging: Staging) -> Ended | None:
         """Whether the endpoint still makes the vectors that an earlier run has staged: a killed one left no word."""
-        if staging.fresh or staging.kept(CANARY) or not staging.counts().staged:
+        if staging.fresh or _canary(staging) or not staging.counts().staged:
             return None
         found = self._verified(staging, AGAIN)
         if found is None:
@@ -138,7 +138,6 @@ class Job:
     def _fetch(self, staging: Staging, rows: Iterator[Row], known: Tally) -> Fetched:
         """One pass of the pipeline over ``rows``."""
         work = self.work
-        canary = staging.kept(CANARY)
         options = Options(
             target=staging.target,
             total=known.pending,
@@ -148,7 +147,7 @@ class Job:
             concurrency=work.concurrency,
             max_errors=work.max_errors,
             cut=work.cut_texts,
-            canary=bytes.fromhex(canary) if isinstance(canary, str) else b"",
+            canary=_canary(staging),
         )
 
         def tell(progress: Progress) -> None:
@@ -284,6 +283,15 @@ class Sink:
     def discard(self, rows: Sequence[tuple[Kind, int]]) -> None:
         """Forget vectors that may be another model's."""
         self._staging.discard(rows)
+
+
+def _canary(staging: Staging) -> bytes:
+    """The fixed text's vector of an earlier run; empty where none was kept, or what was kept is damaged."""
+    kept = staging.kept(CANARY)
+    try:
+        return bytes.fromhex(kept) if isinstance(kept, str) else b""
+    except ValueError:
+        return b""
 
 
 def settle(database: Path, store: Store, tell: Tell) -> Ended | None:

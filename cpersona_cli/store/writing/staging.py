@@ -12,7 +12,6 @@ import platform
 import secrets
 import sqlite3
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -205,7 +204,7 @@ class Staging(Held):
                 self.connection.execute(
                     "INSERT INTO vectors(digest, vector, sum) VALUES (?, ?, ?)"
                     " ON CONFLICT(digest) DO UPDATE SET vector = excluded.vector, sum = excluded.sum",
-                    (entry.digest, entry.vector, zlib.crc32(entry.vector, zlib.crc32(entry.digest))),
+                    (entry.digest, entry.vector, stagingfile.sum_of(entry.digest, entry.vector)),
                 )
             self.connection.executemany(
                 "INSERT OR REPLACE INTO rows(kind, id, digest, ref)"

@@ -16,6 +16,7 @@ from cpersona_cli.store.header import head_of
 from cpersona_cli.store.job import JobState, Target
 from cpersona_cli.store.kinds import MAGIC
 from cpersona_cli.store.model import Kind, StoreError
+from cpersona_cli.store.sql import code_of
 from cpersona_cli.store.writing.disk import is_plain, make_private, publish, remove, told
 
 #: ``application_id`` of a staging file: the letters cpRE.
@@ -34,6 +35,11 @@ CREATE TABLE rows (
   kind TEXT NOT NULL, id INTEGER NOT NULL, digest BLOB NOT NULL, ref INTEGER,
   reason TEXT NOT NULL DEFAULT '', detail TEXT NOT NULL DEFAULT '', tokens INTEGER,
   PRIMARY KEY (kind, id)) WITHOUT ROWID;
+"""
+#: Rows that are of no kind, or that point to no vector of their text.
+_ASTRAY = """
+FROM rows WHERE kind NOT IN ('mem', 'ep') OR (ref IS NOT NULL AND NOT EXISTS
+  (SELECT 1 FROM vectors WHERE vectors.ref = rows.ref AND vectors.digest = rows.digest))
 """
 
 
@@ -169,24 +175,33 @@ def _mended(path: Path) -> Opened:
 
 def _whole(path: Path) -> sqlite3.Connection | None:
     """A connection to a staging file that is in order. One that only looks so fails here, not in the middle of work."""
-    try:
-        connection = _connect(path)
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError):
-            raise
-        return None
-    try:
-        if [str(row[0]) for row in connection.execute("PRAGMA quick_check(1)")] == ["ok"]:
-            connection.execute("PRAGMA journal_mode=WAL")
-            read_meta(connection)
-            return connection
-    except (sqlite3.DatabaseError, ValueError, TypeError) as error:
-        connection.close()
-        if isinstance(error, sqlite3.OperationalError):
-            raise
-        return None
-    connection.close()
+    with contextlib.ExitStack() as stack:
+        try:
+            connection = _connect(path)
+            stack.callback(connection.close)
+            if [str(row[0]) for row in connection.execute("PRAGMA quick_check(1)")] == ["ok"] and _intact(connection):
+                connection.execute("PRAGMA journal_mode=WAL")
+                read_meta(connection)
+                stack.pop_all()
+                return connection
+        except (sqlite3.DatabaseError, ValueError, TypeError) as error:
+            # SQLITE_ERROR is what it says of tables that are not those that were made, nothing of text that is none
+            if isinstance(error, sqlite3.OperationalError) and code_of(error) not in {0, sqlite3.SQLITE_ERROR}:
+                raise
     return None
+
+
+def sum_of(digest: bytes, vector: bytes) -> int:
+    """What is kept beside a vector, to tell whether it still is the one of that text."""
+    return zlib.crc32(vector, zlib.crc32(digest))
+
+
+def _intact(connection: sqlite3.Connection) -> bool:
+    """Whether every vector is what was written, and every row's is that of its own text: SQLite looks at neither."""
+    kept = connection.execute("SELECT digest, vector, sum FROM vectors")
+    if not all(sum_of(*entry) == check for *entry, check in kept):
+        return False
+    return connection.execute(f"SELECT 1 {_ASTRAY} LIMIT 1").fetchone() is None
 
 
 def _save(connection: sqlite3.Connection, path: Path, meta: Meta) -> int:
@@ -196,15 +211,12 @@ def _save(connection: sqlite3.Connection, path: Path, meta: Meta) -> int:
     make(new, meta)
     with contextlib.closing(_connect(new)) as fresh, fresh:
         for ref, text, vector, check in _readable(connection, "SELECT ref, digest, vector, sum FROM vectors", "ref"):
-            if zlib.crc32(vector, zlib.crc32(text)) == check:
+            if isinstance(text, bytes) and isinstance(vector, bytes) and sum_of(text, vector) == check:
                 fresh.execute("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?, ?)", (ref, text, vector, check))
         rows = "SELECT kind, id, digest, ref, reason, detail, tokens FROM rows"
         for row in _readable(connection, rows, "kind, id"):
             fresh.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        fresh.execute(
-            "DELETE FROM rows WHERE ref IS NOT NULL AND NOT EXISTS"
-            " (SELECT 1 FROM vectors WHERE vectors.ref = rows.ref AND vectors.digest = rows.digest)"
-        )
+        fresh.execute(f"DELETE {_ASTRAY}")
         for name, value in read_values(connection).items():
             write_values(fresh, {name: value})
         (saved,) = fresh.execute("SELECT count(*) FROM vectors").fetchone()

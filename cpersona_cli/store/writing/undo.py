@@ -64,6 +64,7 @@ def undo(database: Path, *, tokens: bool = False, wait: float = 30.0) -> Undone:
             if file is None:
                 raise JobError(f"no re-embedding of {database} can be taken back: {path} is not there")
             with told(path), file, Main(database) as main:
+                file.verify()
                 done = _take_back(main, file, tokens=tokens, wait=wait)
                 if staging is not None and staging.meta.job == file.meta().job:
                     staging.set_state(JobState.UNDONE)

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -32,7 +33,7 @@ _BATCH = 500
 _TABLE = """
 CREATE TABLE {} (
   id INTEGER PRIMARY KEY, digest BLOB, form TEXT NOT NULL, vector, label BLOB, written BLOB, ref INTEGER,
-  round INTEGER NOT NULL);
+  round INTEGER NOT NULL, sum INTEGER NOT NULL);
 """
 _TABLES = f"""
 PRAGMA application_id = {APPLICATION};
@@ -59,6 +60,13 @@ class Entry:
     written: bytes | None
     ref: int | None
     round: int
+
+
+def _sum_of(entry: Entry) -> int:
+    """What is kept beside an entry, to tell whether it is what was written; SQLite does not look at it."""
+    rest = (entry.id, entry.digest, entry.form, entry.label, entry.written, entry.ref)
+    vector = entry.vector if isinstance(entry.vector, bytes) else repr(entry.vector).encode()
+    return zlib.crc32(vector, zlib.crc32(repr(rest).encode()))
 
 
 @record(kw_only=True)
@@ -126,13 +134,13 @@ class UndoFile(Held):
     def put(self, kind: Kind, entry: Entry) -> None:
         """Write an entry, or replace it; within ``change``."""
         waiting = self._pending[kind]
-        waiting.append(tuple(fields(entry).values()))
+        waiting.append((*fields(entry).values(), _sum_of(entry)))
         if len(waiting) >= _BATCH:
             self._flush(kind)
 
     def _flush(self, kind: Kind) -> None:
         self.connection.executemany(
-            f"INSERT OR REPLACE INTO {kind} VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            f"INSERT OR REPLACE INTO {kind} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
             self._pending[kind],
         )
         self._pending[kind].clear()
@@ -143,10 +151,21 @@ class UndoFile(Held):
 
     def entries(self, kind: Kind) -> Iterator[Entry]:
         """All entries of a kind in order of id, in constant memory."""
-        for row in self.connection.execute(
-            f"SELECT id, digest, form, vector, label, written, ref, round FROM {kind} ORDER BY id"  # noqa: S608
+        return (entry for entry, _ in self._summed(kind))
+
+    def _summed(self, kind: Kind) -> Iterator[tuple[Entry, int]]:
+        for *row, check in self.connection.execute(
+            f"SELECT id, digest, form, vector, label, written, ref, round, sum FROM {kind} ORDER BY id"  # noqa: S608
         ):
-            yield Entry(*row)
+            yield Entry(*row), check
+
+    def verify(self) -> None:
+        """Raises ``StoreError`` where an entry is not what was written: SQLite does not look at what it holds."""
+        if not self.sound() or any(_sum_of(entry) != check for kind in Kind for entry, check in self._summed(kind)):
+            raise StoreError(
+                f"{self.path} was damaged, by a loss of power or by hand, so nothing was put back from it: the backup"
+                " beside it, if it is there, is the whole database as it was"
+            )
 
     def count(self, kind: Kind, *, written: bool) -> int:
         """Entries of a kind that got a vector, or those that were left without one."""

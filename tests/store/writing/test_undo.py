@@ -76,6 +76,18 @@ def test_every_vector_and_label_comes_back_bit_for_bit(new: Path) -> None:
     assert ask(new, forms) == before
 
 
+@pytest.mark.parametrize("column", ["vector = zeroblob(256)", "label = x'61'", "form = 'text'"])
+def test_nothing_is_put_back_from_a_damaged_file(new: Path, column: str) -> None:
+    switch(new)
+    before = stored(new)
+    run_sql(undo_path(new), f"UPDATE mem SET {column} WHERE id = 3")
+    with pytest.raises(StoreError, match="reembed-undo was damaged"):
+        undo(new)
+    assert stored(new) == before
+    with Staging.open_existing(new) or pytest.fail("the job is gone") as staging:
+        assert staging.state is JobState.CUT
+
+
 def test_a_row_that_changed_since_is_left(new: Path) -> None:
     before = stored(new)
     switch(new, 32)
