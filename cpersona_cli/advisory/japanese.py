@@ -85,7 +85,7 @@ PHRASES: Mapping[str, str] = {
     "found.no-meaning": "意味による検索が働いていません",
     "found.hint": "モードが none です。プロセスごとに、最初のリコールでヒントが通知されます",
     # repairs; those that another part of this tool knows exactly are told in general, with its lines to copy
-    "repair.no-start": "エラーが示す設定を修正してください",
+    "repair.no-start": "エラーが示すものを修正してください",
     "repair.leaks": "その値を含む設定を修正し、キーやパスワードを変更してください",
     "repair.hint": (
         "{mode}=http と CPERSONA_EMBEDDING_URL を設定してください。{switch}=false とすると、ヒントが出なくなるだけです"
@@ -124,6 +124,7 @@ PHRASES: Mapping[str, str] = {
     "unsettled.look": "一部の登録やデータベースを時間内に調べられませんでした",
     "unsettled.far": "サーバーは別の場所で動いています。そこでこのコマンドを実行してください",
     "unsettled.late": "時間内に問い合わせられませんでした",
+    "unsettled.program": "サーバーが起動するかどうかを確認できませんでした。プログラムが見つからないか、実行できません",
     "unsettled.failed": "調べられませんでした",
     "unsettled.network": "サーバーはこのコマンドとは別のネットワークにあります。ここからの結果：{sentence}",
     "unsettled.none": "CPersona の登録が見つかりません。--env を付けると、このプロセスの環境変数を使います",

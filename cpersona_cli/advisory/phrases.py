@@ -109,7 +109,7 @@ PHRASES: Mapping[str, str] = {
     "found.no-meaning": "recall by meaning does not work",
     "found.hint": "the mode is none: a hint comes with the first recall of each process",
     # repairs; those that another part of this tool knows exactly bring their own English
-    "repair.no-start": "correct the setting that it names",
+    "repair.no-start": "correct what it names",
     "repair.leaks": "correct the setting in which it stands; then change the secret",
     "repair.hint": "set {mode}=http and CPERSONA_EMBEDDING_URL; or {switch}=false, which only silences the hint",
     "repair.remove": "{prose}",
@@ -141,6 +141,7 @@ PHRASES: Mapping[str, str] = {
     "unsettled.look": "{why}",
     "unsettled.far": "its server runs elsewhere; run this command there",
     "unsettled.late": "was not asked in time",
+    "unsettled.program": "whether its server starts was not seen: {why}",
     "unsettled.failed": "{why}",
     "unsettled.network": "its server stands on another network than this command; {sentence} from here",
     "unsettled.none": "no registration of CPersona was found; --env takes this process’s environment",
@@ -173,7 +174,7 @@ PHRASES: Mapping[str, str] = {
     "usage.none": "--sequence: a server has one mode for its lifetime, so none does not stand beside other words",
     "usage.key": "a session key has up to {most} characters, and one of these has {given}",
     "usage.meant": "{option} takes no {word}; did you mean {near}?",
-    "usage.kind": "{option} takes no {word}; there are none, {known}",
+    "usage.kind": "{option} takes no {word}; known words: none, {known}",
     # why the stored vectors were not looked at
     "why.none": "no database is known",
     "why.absent": "there is no database yet",

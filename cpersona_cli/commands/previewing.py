@@ -226,6 +226,13 @@ def _ours(one: Asked, language: Language) -> str:
     return phrase(language, "ours.ok" if agree else "ours.differs", sentence=said)
 
 
+def _wavering(one: Asked, language: Language) -> Sequence[str]:
+    """That our own call failed where the server's succeeded: then nothing is proven of the endpoint."""
+    last = one.preview.last
+    healthy = one.preview.source == "server" and last is not None and last.call is not None and last.call.ok
+    return (_ours(one, language),) if healthy and one.recorded is False else ()
+
+
 def _switch(one: Asked, language: Language) -> str:
     """What the switch does, or does not do although somebody wrote it."""
     setting = one.target.settings[SWITCH]
@@ -288,7 +295,9 @@ def _unsettled(one: Asked, language: Language) -> Sequence[str]:
     """Why there is no verdict on a registration."""
     if one.preview.refused:
         return ()
-    reasons = (one.preview.unfinished,) if one.preview.unfinished else one.undecided
+    reasons = (one.preview.unfinished,) if one.preview.unfinished else (*_wavering(one, language), *one.undecided)
+    if one.preview.source == "own" and one.target.version.program_problem:
+        reasons += (phrase(language, "unsettled.program", why=one.target.version.program_problem),)
     return tuple(phrase(language, "unsettled.of", label=one.label, why=why) for why in reasons)
 
 

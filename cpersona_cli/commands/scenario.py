@@ -93,7 +93,7 @@ def _kind(word: str, option: str, no: Refusal) -> Kind:
     if name in {*REPLAYABLE}:
         return Kind(name)
     others = ["fail", "recall", "check"] if option == "--sequence" else []
-    near = nearest(name, ["none", *REPLAYABLE, *others], 3)
+    near = nearest(name, ["none", *REPLAYABLE, *others], 3) if name else None
     known = ", ".join([*others, *REPLAYABLE])
     raise no("meant" if near else "kind", option=option, word=safe(repr(word), 60), near=near, known=known)
 

@@ -117,7 +117,7 @@ def _facts(panel: Panel) -> Iterator[Row]:
     elif panel.kind not in {None, Kind.OK} and panel.kind is not None:
         yield row("means", sentence(say, panel.kind))
         yield row("advice", advice(say, panel.kind, panel.mode))
-    elif preview.state == "healthy":
+    elif preview.state == "healthy" and preview.how == "live":
         yield row("means", phrase(say, "healthy"))
     if panel.ours:
         yield row("ours", panel.ours)

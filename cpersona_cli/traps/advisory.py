@@ -33,9 +33,7 @@ def _leaks(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             place=_registered(found),
             measured=phrase(found.language, "found.leaks", characters=characters, count=found.hidden),
-            repair=found.repair
-            if found.state == "fault" and found.repair.prose
-            else Repair(prose=phrase(found.language, "repair.leaks")),
+            repair=Repair(prose=phrase(found.language, "repair.leaks")),
         )
 
 

@@ -206,6 +206,15 @@ def test_vectors_that_are_worth_nothing(preview: Preview) -> None:
     assert found.json["state"] == "healthy"
 
 
+def test_calls_that_contradict_each_other_are_no_verdict(preview: Preview) -> None:
+    """The server embeds one text at a time; a reply to several holds vectors of different widths."""
+    with serving(after=lambda _request, vectors: [vector[: 8 + n] for n, vector in enumerate(vectors)]) as small:
+        found = preview("--json", env=http(small.url()))
+    assert (found.code, found.traps, found.json["state"]) == (3, [], "healthy")
+    assert found.json["meaning"]["kind"] == "ragged"
+    assert "the server’s own call ended otherwise" in found.json["unsettled"][0]
+
+
 def test_switched_off_while_broken(preview: Preview) -> None:
     env = http(refused(), CPERSONA_DEGRADED_ADVISORY="false")
     found, text = preview("--json", env=env), preview(env=env).out
@@ -378,8 +387,9 @@ def test_vectors_that_nobody_complains_about_replayed(preview: Preview) -> None:
     ("words", "says"),
     [
         (("--replay", "refusd"), "--replay takes no 'refusd'; did you mean refused?"),
-        (("--replay", "nonsense-word"), "there are none, ok, "),
+        (("--replay", "nonsense-word"), "known words: none, ok, "),
         (("--sequence", "fail,chek"), "did you mean check?"),
+        (("--sequence", "ok,,fail"), "--sequence takes no ''; known words: none, fail, "),
         (("--sequence", "fail,none"), "a server has one mode"),
         (("--sequence", ",".join(["ok"] * 1001)), "up to 1000 words"),
         (("--sequence", "ok", "--recalls", "3"), "does not go with --recalls"),
@@ -443,6 +453,8 @@ def test_our_own_words_about_an_endpoint_that_answers(preview: Preview, home: Pa
         found = preview("--json")
     shown = found.json
     assert (shown["source"], shown["state"]) == ("own", "healthy")
+    assert found.code == 3, "a program that is not there is no good news"
+    assert "no-such-program-cpersona was not found" in shown["unsettled"][0]
 
 
 def test_our_own_words_about_an_endpoint_that_does_not(preview: Preview, home: Path) -> None:

@@ -95,8 +95,9 @@ def test_the_switch_is_removed_where_it_stands() -> None:
     assert silent.measured == "CPERSONA_DEGRADED_ADVISORY, and recall by meaning does not work"
 
 
-def test_a_leak_without_a_fault_has_a_repair_of_its_own() -> None:
-    finding = found(previewed(state="healthy", hidden=12))["leaks-secret"]
+@pytest.mark.parametrize("fields", [FAULT, {"state": "healthy"}])
+def test_a_leak_has_a_repair_of_its_own(fields: dict[str, Any]) -> None:
+    finding = found(previewed(**fields, hidden=12))["leaks-secret"]
     assert finding.measured.startswith("12 characters of the server’s words")
     assert "change the secret" in finding.repair.prose
 
