@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from cpersona_cli.commands import starting
-from cpersona_cli.commands.catalogue import BY_ID, select
 from cpersona_cli.commands.errors import CommandError, UsageError
 from cpersona_cli.commands.preferences import Preferences
+from cpersona_cli.commands.trap_list import BY_ID, select
 from cpersona_cli.install.clients.discover import BadSpecError
 from cpersona_cli.install.machine import Machine, this_machine
 from cpersona_cli.record import record, replace

@@ -16,7 +16,7 @@ from cpersona_cli.fit.model import Basis, State
 from cpersona_cli.install.machine import Machine, this_machine
 from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.record import field, record, replace
-from cpersona_cli.report import dimension, dimension_fields, inventory
+from cpersona_cli.report import dimension, dimension_json, inventory
 from cpersona_cli.report.model import Report
 from cpersona_cli.report.output import say
 from cpersona_cli.store.model import StoreError
@@ -94,7 +94,7 @@ def examine(request: Request, machine: Machine | None = None) -> Report:
             for section in dimension.sections(one.judged, one.left_out)
         ],
         notes=request.notes,
-        payload=dimension_fields.payload(
+        payload=dimension_json.payload(
             [(one.judged, one.pair.endpoint) for one in made if one.judged is not None],
             {number: one.left_out for number, one in enumerate(made)},
             unsettled,

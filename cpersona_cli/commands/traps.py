@@ -55,7 +55,7 @@ def listing(
     preferences = options.settle(options.output_flags(chosen=form, json=json, color=color), config)
 
     def run() -> Report:
-        from cpersona_cli.commands.book import listed  # noqa: PLC0415 - every trap module: not for help and errors
+        from cpersona_cli.commands.trap_list import listed  # noqa: PLC0415 - every trap module: not for help and errors
 
         return listed(group=group, severity=severity, command=command)
 
@@ -75,7 +75,7 @@ def explain(
     preferences = options.settle(options.output_flags(chosen=form, json=json, color=color), config)
 
     def run() -> Report:
-        from cpersona_cli.commands.book import explained  # noqa: PLC0415 - as above
+        from cpersona_cli.commands.trap_list import explained  # noqa: PLC0415 - as above
 
         return explained(name)
 

@@ -10,7 +10,7 @@ import pytest
 from pytest_console_scripts import RunResult, ScriptRunner
 from support.documents import document
 
-from cpersona_cli.commands import book, catalogue
+from cpersona_cli.commands import trap_list
 from cpersona_cli.commands.errors import UsageError
 from cpersona_cli.traps.registry import ALL
 
@@ -110,14 +110,14 @@ def test_a_group_is_explained_trap_by_trap(traps: Traps) -> None:
 
 @pytest.mark.parametrize("trap", ALL, ids=lambda trap: str(trap.id))
 def test_every_trap_can_be_explained(trap: object) -> None:
-    found = book.explained(str(getattr(trap, "id", "")))
+    found = trap_list.explained(str(getattr(trap, "id", "")))
     rows = {label: text for label, text, _ in found.sections[0].rows}
     assert all(rows.values())
 
 
 def test_the_releases_it_concerns_are_told() -> None:
     def servers(trap_id: str) -> str:
-        return {label: text for label, text, _ in book.explained(trap_id).sections[0].rows}["servers"]
+        return {label: text for label, text, _ in trap_list.explained(trap_id).sections[0].rows}["servers"]
 
     bounded = next(trap for trap in ALL if trap.until)
     assert f"before {bounded.until}" in servers(bounded.id)
@@ -128,10 +128,9 @@ def test_the_releases_it_concerns_are_told() -> None:
 
 def test_a_retired_id_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     retired = {"names.gone": "the server reads it since 2.7"}
-    monkeypatch.setattr(catalogue, "RETIRED", retired)
-    monkeypatch.setattr(book, "RETIRED", retired)
-    report = book.explained("names.gone")
+    monkeypatch.setattr(trap_list, "RETIRED", retired)
+    report = trap_list.explained("names.gone")
     assert report.payload["retired"] == {"id": "names.gone", "why": "the server reads it since 2.7"}
     assert report.sections[0].rows == [("retired", "the server reads it since 2.7", "")]
     with pytest.raises(UsageError, match=r"names\.gone is retired: the server reads it since"):
-        catalogue.select(["names.gone"])
+        trap_list.select(["names.gone"])

@@ -14,7 +14,7 @@ from support.fits import census, facts, fit, group, row
 from cpersona_cli.embedding.model import Endpoint
 from cpersona_cli.fit.model import AgentCost, Fit, Likeness, State
 from cpersona_cli.record import replace
-from cpersona_cli.report import dimension, dimension_fields
+from cpersona_cli.report import dimension, dimension_json
 from cpersona_cli.report import json as document_of
 from cpersona_cli.report.layout import Style, columns
 from cpersona_cli.report.model import Report
@@ -35,7 +35,7 @@ def report(made: Fit, left_out: str = "") -> Report:
         checks=checks,
         findings=[finding for check in checks for finding in check.findings],
         sections=list(dimension.sections(known.fits[0], left_out)),
-        payload=dimension_fields.payload([(known.fits[0], None)], {0: left_out}, {}),
+        payload=dimension_json.payload([(known.fits[0], None)], {0: left_out}, {}),
         unsettled=[made.detail] if made.state is State.UNKNOWN else [],
         rerun="cpersona-cli dimension",
         home="/home/u",
@@ -180,7 +180,7 @@ def test_flaws_index_files_and_reasons() -> None:
     made = fit(State.SWAPPED, counted, compared=rows, foreign={Kind.MEMORY: 4}, interleaved=(Kind.EPISODE,))
     endpoint = Endpoint(mode="api", url="https://me:secret@host.example/v1?key=k1", key="0123456789", model="m")
     judged = facts(made).fits[0]
-    found = dict(dimension_fields.payload([(judged, endpoint)], {0: "not allowed"}, {0: ("why",)}))
+    found = dict(dimension_json.payload([(judged, endpoint)], {0: "not allowed"}, {0: ("why",)}))
     assert found["endpoint"] == {
         "mode": "api",
         "url": "https://host.example/v1",
@@ -207,6 +207,6 @@ def test_flaws_index_files_and_reasons() -> None:
 
 def test_several_pairs_are_targets() -> None:
     judged = facts(fits.OK).fits[0]
-    found = dimension_fields.payload([(judged, None), (judged, None)], {}, {})
+    found = dimension_json.payload([(judged, None), (judged, None)], {}, {})
     assert list(found) == ["targets"]
-    assert dimension_fields.payload([], {}, {}) == {"targets": []}
+    assert dimension_json.payload([], {}, {}) == {"targets": []}

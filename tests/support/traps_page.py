@@ -8,7 +8,7 @@ from itertools import groupby
 from support.markdown import code, plain, table
 from support.uncheckable import UNCHECKABLE
 
-from cpersona_cli.commands.book import explained
+from cpersona_cli.commands.trap_list import explained
 from cpersona_cli.traps.model import Group, Trap
 from cpersona_cli.traps.registry import ALL, RETIRED
 
