@@ -85,7 +85,7 @@ class _Text:
             yield self._following()
 
     def _following(self) -> str:
-        return f"{self.say('Next')}: {self._clean(self.report.next_command)}"
+        return f"{self.say('Next')}: {self._literal(self._shell(self.report.next_command))}"
 
     def _name(self) -> str:
         return f"cpersona-cli {self.report.command}".rstrip()
@@ -108,7 +108,7 @@ class _Text:
             names = ",".join(dict.fromkeys(one.trap for one in (finding, *others)))
             one_check = self.report.command == "doctor" and not finding.trap.startswith(f"{Group.TOOL}.")
             only = f" --only {names}" if one_check else ""
-            yield self._line("verify", f"{self.report.rerun}{only}")
+            yield self._line("verify", self._shell(f"{self.report.rerun}{only}"), literal=True)
         yield from self._labelled("depends", finding.depends.removeprefix("depends "))
         if self.style.verbose:
             yield from self._labelled("about", finding.about)
@@ -254,7 +254,7 @@ class _Text:
 
     def _line(self, label: str, text: str, *, literal: bool = False) -> str:
         """A line to be copied, never broken; a ``literal`` one keeps its home directory: files expand no ``~``."""
-        shown = safe(redact(text, self.report.secrets), _TEXT_LIMIT) if literal else self._clean(text)
+        shown = self._literal(text) if literal else self._clean(text)
         return f"  {self.style.paint(pad(self.say(label), _LABEL - 2), 'dim')}{shown}"
 
     def _shell(self, command: str) -> str:
@@ -273,6 +273,9 @@ class _Text:
         lines = wrap(text, self.width - max(size, indent), self.whole)
         yield f"{start}{lines[0]}".rstrip()
         yield from (" " * indent + line for line in lines[1:])
+
+    def _literal(self, text: str) -> str:
+        return safe(redact(text, self.report.secrets), _TEXT_LIMIT)
 
     def _clean(self, text: str) -> str:
         """No secret, no home directory, no control character."""

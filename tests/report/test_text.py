@@ -75,6 +75,20 @@ def test_no_secret_no_home_no_control_character() -> None:
     assert "[24 characters removed]" in text
 
 
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        (f"{HOME}/a.db", "~/a.db"),
+        (f"'{HOME}/a b.db'", f"'{HOME}/a b.db'"),  # in quotes no shell expands the tilde
+    ],
+)
+def test_a_command_to_copy_works_as_it_is_shown(path: str, shown: str) -> None:
+    command = f"cpersona-cli doctor --db {path}"
+    text = render(replace(FAILING, next_command=command, rerun=command), Style(width=200))
+    assert text.endswith(f"   Next: cpersona-cli doctor --db {shown}\n")
+    assert f"  verify     cpersona-cli doctor --db {shown} --only names.url-missing\n" in text
+
+
 def test_color_changes_nothing_but_color() -> None:
     plain, colored = (render(FAILING, Style(color=color)) for color in (False, True))
     assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
