@@ -30,6 +30,11 @@ def advice(language: Language, kind: Kind, mode: str = "") -> str:
     return japanese.KINDS[kind][1] if language == "ja" else MEANINGS[kind].advice
 
 
+def quoted(language: Language, sentence: str, message: str) -> str:
+    """A sentence with what the endpoint itself said, if it said anything."""
+    return phrase(language, "quoted", sentence=sentence, message=message) if message else sentence
+
+
 def counted(language: Language, count: int, noun: str) -> str:
     """``2 checks``."""
     return f"{word(language, noun)} {count} 件" if language == "ja" else plural(count, noun)
@@ -93,6 +98,7 @@ PHRASES: Mapping[str, str] = {
     "ours.differs": (
         "{sentence}; the server’s own call ended otherwise, so the endpoint wavers, or the two call it differently"
     ),
+    "quoted": "{sentence}: “{message}”",
     "healthy": "the endpoint answered the server",
     "hint": "supported and not broken: search by words alone, until a mode and a URL are set",
     "switch.off": "{setting}={text}: whatever happens, the agent is told nothing, and recall is no better for it",

@@ -9,7 +9,7 @@ from typing import cast
 
 from cpersona_cli.advisory import unsaid as unsaying
 from cpersona_cli.advisory.model import masked
-from cpersona_cli.advisory.phrases import advice, counted, phrase, sentence
+from cpersona_cli.advisory.phrases import advice, counted, phrase, quoted, sentence
 from cpersona_cli.advisory.phrases import word as told
 from cpersona_cli.advisory.texts import Language
 from cpersona_cli.advisory.unsaid import Unsaid
@@ -169,6 +169,7 @@ def _panel(
         language,
     )
     commands = _commands(target, request.selection, machine)
+    message = "" if one.measured is None or kind is not one.kind else one.measured.outcome.server_message
     panel = Panel(
         label=one.label,
         place=target.registration.place,
@@ -180,6 +181,7 @@ def _panel(
         language=language,
         events=one.events,
         kind=kind,
+        message=message,
         ours=_ours(one, language),
         enabled=one.enabled,
         switch=_switch(one, language),
@@ -195,7 +197,7 @@ def _panel(
         live=one.preview.how == "live" and not (one.preview.source == "own" and one.undecided),
         state=hidden.state,
         evidence=hidden.evidence,
-        means="" if kind is None or hidden.state != "fault" else sentence(language, kind),
+        means="" if kind is None or hidden.state != "fault" else quoted(language, sentence(language, kind), message),
         hidden=hidden.hidden,
         refused=hidden.refused,
         enabled=one.enabled,

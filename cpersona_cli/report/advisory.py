@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from cpersona_cli.advisory.model import Event, Preview, Recall
-from cpersona_cli.advisory.phrases import advice, phrase, sentence
+from cpersona_cli.advisory.phrases import advice, phrase, quoted, sentence
 from cpersona_cli.advisory.texts import Language
 from cpersona_cli.advisory.unsaid import Unsaid
 from cpersona_cli.embedding.kinds import Kind
@@ -28,9 +28,9 @@ Row = tuple[str, str, str]
 class Panel:
     """Everything about one registration.
 
-    ``kind`` names how its calls end, ``ours`` is a sentence about our own call, ``switch`` one about the switch.
-    ``commands`` are those that ``unsaid`` speaks of, ``fit`` is the state of the stored vectors. ``raw``: nothing was
-    masked.
+    ``kind`` names how its calls end, ``message`` is what the endpoint said of it, ``ours`` is a sentence about our own
+    call, ``switch`` one about the switch. ``commands`` are those that ``unsaid`` speaks of, ``fit`` is the state of the
+    stored vectors. ``raw``: nothing was masked.
     """
 
     label: str
@@ -43,6 +43,7 @@ class Panel:
     language: Language = "en"
     events: tuple[Event, ...] = ()
     kind: Kind | None = None
+    message: str = ""
     ours: str = ""
     enabled: bool = True
     switch: str = ""
@@ -115,7 +116,7 @@ def _facts(panel: Panel) -> Iterator[Row]:
     if preview.state == "hint":
         yield row("means", phrase(say, "hint"))
     elif panel.kind not in {None, Kind.OK} and panel.kind is not None:
-        yield row("means", sentence(say, panel.kind))
+        yield row("means", quoted(say, sentence(say, panel.kind), panel.message))
         yield row("advice", advice(say, panel.kind, panel.mode))
     elif preview.state == "healthy" and preview.how == "live":
         yield row("means", phrase(say, "healthy"))
@@ -228,6 +229,7 @@ def _fields(panel: Panel) -> Mapping[str, object]:
             "kind": panel.kind,
             "sentence": sentence(panel.language, panel.kind),
             "advice": advice(panel.language, panel.kind, panel.mode),
+            "message": panel.message or None,
         },
         "recalls": [_recall(recall, panel) for recall in preview.recalls],
         "unsaid": [

@@ -139,6 +139,20 @@ def test_green_health_and_red_embedding(preview: Preview) -> None:
     assert found.json["state"] == "fault"
 
 
+def test_evidence_that_tells_nothing_stands_beside_what_it_means(preview: Preview) -> None:
+    said = "Unexpected endpoint or method. (POST /embeddings)"
+    with serving(
+        before=lambda request, _number: Answer(200, {"error": said}) if request.method == "POST" else None
+    ) as s:
+        env = {"CPERSONA_EMBEDDING_MODE": "api", "CPERSONA_EMBEDDING_API_URL": s.url("/v1/embeddings")}
+        found = preview("--json", env={**http(""), **env, "CPERSONA_EMBEDDING_API_KEY": SECRET})
+    (fault,) = found.json["findings"]
+    assert found.json["evidence"].endswith("failed: KeyError: 'data'")
+    assert fault["measured"] == f"{found.json['evidence']}; that is: the server has no such path: “{said}”"
+    assert found.json["meaning"]["kind"] == "route_not_found"
+    assert found.json["meaning"]["message"] == said
+
+
 def test_an_endpoint_that_dies_between_two_runs(preview: Preview) -> None:
     with serving() as small:
         env = http(small.url())
