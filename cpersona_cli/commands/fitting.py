@@ -281,9 +281,14 @@ def _summary(fits: Sequence[Judged], findings: Sequence[Finding]) -> str:
         return ""
     if len(fits) > 1:
         states = {state: sum(judged.fit.state is state for judged in fits) for state in State}
-        said = ", ".join(f"{number} {state}" for state, number in states.items() if number)
+        said = ", ".join(f"{number} {_word(state, counts)}" for state, number in states.items() if number)
         return f"{said}; {told}."
     fit = fits[0].fit
     widths = f"stored {fit.stored_dim or 'none'}, expected {fit.expected_dim or 'not known'}"
     basis = " (by width alone)" if fit.state is State.OK and fit.basis is Basis.WIDTH else ""
-    return f"{fit.state}{basis}, {widths}; {told}."
+    return f"{_word(fit.state, counts)}{basis}, {widths}; {told}."
+
+
+def _word(state: State, counts: Mapping[Severity, int]) -> str:
+    """A state as the last line says it: nothing is called ok beside a fault."""
+    return "the model fits" if state is State.OK and counts[Severity.FAULT] else str(state)

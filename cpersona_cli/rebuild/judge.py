@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import TypeVar
 
+from cpersona_cli.embedding.body import MAX_DIMENSION
 from cpersona_cli.embedding.calling import Caller, Factory, connect
 from cpersona_cli.embedding.kinds import MEANINGS
 from cpersona_cli.embedding.loop import run
@@ -215,8 +216,12 @@ def _spread(values: Sequence[T], most: int) -> list[T]:
 
 
 def _usable(vectors: Mapping[int, bytes | None]) -> Vectors:
-    """The vectors that can be searched together: finite, not zero, of the width that most have."""
-    sound = {place: vector for place, vector in vectors.items() if vector is not None and length(vector)}
+    """The vectors that can be searched together: finite, not zero, of the width that most have, as wide as can be."""
+    sound = {
+        place: vector
+        for place, vector in vectors.items()
+        if vector is not None and len(vector) <= MAX_DIMENSION * FLOAT and length(vector)
+    }
     widths = [len(vector) for vector in sound.values()]
     common = max(set(widths), key=widths.count, default=0)
     return {place: vector for place, vector in sound.items() if len(vector) == common}

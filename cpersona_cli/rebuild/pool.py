@@ -36,7 +36,7 @@ class Pool:
             raise ValueError("vectors of several widths")
         self.count = len(vectors)
         self.dim = len(vectors[0]) // FLOAT if vectors else 0
-        if self.dim >= 1 << _DIMENSION_BITS:
+        if self.dim > 1 << _DIMENSION_BITS:
             raise ValueError(f"{self.dim} dimensions are too many")
         self._steps: list[float] = []
         self._matrix: Matrix | None = None

@@ -262,6 +262,8 @@ def test_zero_vectors(dimension: Dimension, register: Register, home: Path, serv
     finding = next(finding for finding in run.json["findings"] if finding["trap"] == "vectors.zero")
     assert finding["measured"] == "5 memories have a vector of nothing but zeros: id 46, 47, 48, 49, 50"
     assert run.json["damaged"] == 5
+    last = dimension().last
+    assert last.startswith(f"FAIL   the model fits, stored {WIDTH}, expected {WIDTH}; 1 fault"), last
 
 
 def mild(text: str) -> Sequence[float]:

@@ -70,12 +70,12 @@ def scores(vectors: Sequence[bytes], query: bytes) -> list[float]:
 
 
 def test_the_widest_vectors_do_not_overflow() -> None:
-    wide = blob(*[1.0] * 16383)
-    narrow = blob(*[-1.0] * 16383)
-    assert scores([wide, narrow], wide) == pytest.approx([16383, -16383])
-    assert scores([narrow, wide], narrow) == pytest.approx([16383, -16383])
+    wide = blob(*[1.0] * 16384)  # what the server takes at the most
+    narrow = blob(*[-1.0] * 16384)
+    assert scores([wide, narrow], wide) == pytest.approx([16384, -16384])
+    assert scores([narrow, wide], narrow) == pytest.approx([16384, -16384])
     with pytest.raises(ValueError, match="too many"):
-        Pool([blob(*[1.0] * 16384)])
+        Pool([blob(*[1.0] * 16385)])
 
 
 def test_a_vector_of_zeros_has_no_score() -> None:

@@ -13,7 +13,7 @@ from cpersona_cli.store.job import backup_path, staging_path, undo_path
 from cpersona_cli.store.model import StoreError
 from cpersona_cli.store.opening import ChangedError, LockedError, UncopiedError, method_for, opened
 from cpersona_cli.store.writing import stagingfile
-from cpersona_cli.store.writing.disk import told
+from cpersona_cli.store.writing.disk import is_plain, told
 from cpersona_cli.store.writing.finished import Finished, read_record
 from cpersona_cli.store.writing.joblock import busy
 from cpersona_cli.store.writing.stagingfile import Meta, StagingCounts
@@ -69,6 +69,7 @@ def job_status(database: Path) -> JobStatus | None:
 
 
 def _look(path: Path) -> tuple[Meta, StagingCounts, dict[str, object]]:
+    is_plain(path)
     stagingfile.check_ours(path)
     deadline = time.monotonic() + _LIMIT
     for attempt in range(_ATTEMPTS):

@@ -250,6 +250,9 @@ def test_what_cannot_be_read_is_a_problem_not_a_crash(old: Path) -> None:
     assert (status.meta, status.undo) == (None, None)
     assert "not a file of this tool" in status.problem
     staging_path(old).unlink()
+    os.mkfifo(staging_path(old))
+    assert "is not a regular file" in (job_status(old) or pytest.fail("none")).problem
+    staging_path(old).unlink()
     open_job(old, target()).close()
     with sqlite3.connect(staging_path(old)) as connection:
         connection.execute("DELETE FROM meta WHERE name = 'target'")
