@@ -138,12 +138,16 @@ class Unread:
 
 @record(kw_only=True)
 class Looked:
-    """One file or archive entry: ``format`` when it was read, else the reason why it was passed over."""
+    """One file or archive entry: ``format`` when it was read, else the reason why it was passed over.
+
+    ``lost``: it could not even be looked into, so that conversations may stand in it.
+    """
 
     where: str
     size: int
     format: Format | None = None
     reason: str = ""
+    lost: bool = False
 
 
 class Reader(Protocol):

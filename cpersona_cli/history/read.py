@@ -35,14 +35,15 @@ _SHOWN = 5
 def read(paths: Sequence[Path], clock: Clock, wanted: Format | None = None) -> Iterator[Item | Looked]:
     """All that stands in the files, folders and archives at ``paths``, in their order; after each file its ``Looked``.
 
-    ``wanted`` is the format the user says it is: what plainly is another one is refused, what cannot be told is read
-    as that. Raises ``HistoryError`` at once for a path that cannot be read or a given file of no known kind, later
-    for a folder or archive in which nothing could be read.
+    ``wanted`` is the format the user says it is: what plainly is another one is refused, a given file of which it
+    cannot be told is read as that. A file that cannot be opened comes as ``Unread``, too. Raises ``HistoryError`` at
+    once for a path that cannot be read or a given file of no known kind, later for a folder or archive in which nothing
+    could be read.
     """
     for path in paths:
         found = next(find(path, set()), None)
         if isinstance(found, Found) and found.source.path == path and not found.source.entry:
-            _format(found, wanted)
+            _format(found, wanted, given=True)
     return _all(paths, clock, wanted)
 
 
@@ -52,30 +53,34 @@ def _all(paths: Sequence[Path], clock: Clock, wanted: Format | None) -> Iterator
     for path in paths:
         taken, passed = 0, []
         for found in find(path, seen):
-            looked = _looked(found, wanted)
+            looked = _looked(found, wanted, path)
             if isinstance(found, Found) and looked.format is not None:
                 yield from _one(found, _reader(looked.format, readers), clock)
             if looked.format is not None or looked.reason == READ_ALREADY:
                 taken += 1
             elif not taken:
                 passed.append(looked)
+            if looked.lost:
+                yield Unread(where=looked.where, reason=looked.reason)
             yield looked
         if not taken:
             raise HistoryError(_nothing(path, passed))
 
 
-def _looked(found: Found | Looked, wanted: Format | None) -> Looked:
+def _looked(found: Found | Looked, wanted: Format | None, path: Path) -> Looked:
     if isinstance(found, Looked):
         return found
     source = found.source
     try:
-        return Looked(where=source.where, size=source.size, format=_format(found, wanted))
+        given = source.path == path and not source.entry
+        return Looked(where=source.where, size=source.size, format=_format(found, wanted, given=given))
     except UnfitError as error:
         return Looked(where=source.where, size=source.size, reason=error.reason)
     except StreamError as error:
-        return Looked(where=source.where, size=source.size, reason=error.what)
+        return Looked(where=source.where, size=source.size, reason=error.what, lost=True)
     except OSError as error:
-        return Looked(where=source.where, size=source.size, reason=f"cannot be read: {error.strerror or error}")
+        reason = f"cannot be read: {error.strerror or error}"
+        return Looked(where=source.where, size=source.size, reason=reason, lost=True)
 
 
 class UnfitError(HistoryError):
@@ -86,7 +91,7 @@ class UnfitError(HistoryError):
         self.reason = reason
 
 
-def _format(found: Found, wanted: Format | None) -> Format:
+def _format(found: Found, wanted: Format | None, *, given: bool) -> Format:
     where = found.source.where
     with found.open() as stream:
         seen = detect(stream.read(HEAD))
@@ -94,7 +99,8 @@ def _format(found: Found, wanted: Format | None) -> Format:
         found_is, said = NAMES[seen.format], NAMES[wanted or seen.format]
         what = f"comes from {found_is} ({seen.words()}), not from {said}"
         raise UnfitError(f"{where} {what}: name {seen.format} as its format, or none.", what)
-    chosen = seen.format or (wanted if seen.objects else None)
+    # beside the conversations of an export stand other files
+    chosen = seen.format or (wanted if seen.objects and given else None)
     if chosen is None:
         raise UnfitError(f"{where} cannot be read here, for it is {seen.words()}; {READS}.", seen.words())
     return chosen

@@ -79,15 +79,15 @@ def _folder(folder: Path) -> Iterator[Path | Looked]:
             else:
                 yield path
     for error in failed:
-        yield _passed(Path(str(error.filename)), f"cannot be read: {error.strerror}")
+        yield _passed(Path(str(error.filename)), f"cannot be read: {error.strerror}", lost=True)
 
 
-def _passed(path: Path, reason: str) -> Looked:
+def _passed(path: Path, reason: str, *, lost: bool = False) -> Looked:
     try:
         size = path.lstat().st_size
     except OSError:
         size = 0
-    return Looked(where=str(path), size=size, reason=reason)
+    return Looked(where=str(path), size=size, reason=reason, lost=lost)
 
 
 def _file(path: Path, seen: set[tuple[int, int]], *, given: bool) -> Iterator[Found | Looked]:
@@ -108,7 +108,7 @@ def _file(path: Path, seen: set[tuple[int, int]], *, given: bool) -> Iterator[Fo
     except OSError as error:
         if given:
             raise
-        yield _passed(path, f"cannot be read: {error.strerror or error}")
+        yield _passed(path, f"cannot be read: {error.strerror or error}", lost=True)
         return
     where = str(path)
     if start.startswith(_ZIP):
@@ -125,24 +125,24 @@ def _archive(path: Path, size: int) -> Iterator[Found | Looked]:
         # it begins as one, but the table at its end is missing
         cut = isinstance(error, zipfile.BadZipFile) and str(error) == "File is not a zip file"
         what = "its end is missing, as after a download that broke off" if cut else safe(str(error))
-        yield Looked(where=str(path), size=size, reason=f"a damaged zip archive: {what}")
+        yield Looked(where=str(path), size=size, reason=f"a damaged zip archive: {what}", lost=True)
         return
     with archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
         claimed = sum(entry.file_size for entry in entries)
         if len(entries) > MOST_ENTRIES:
             reason = f"an archive of {len(entries):,} files, more than {MOST_ENTRIES:,}"
-            yield Looked(where=str(path), size=size, reason=reason)
+            yield Looked(where=str(path), size=size, reason=reason, lost=True)
             return
         if claimed > unpack.HARMLESS and claimed > unpack.RATIO * size:
             reason = f"an archive that claims to hold {claimed / max(size, 1):,.0f} times its own size"
-            yield Looked(where=str(path), size=size, reason=reason)
+            yield Looked(where=str(path), size=size, reason=reason, lost=True)
             return
         for entry in sorted(entries, key=lambda entry: entry.filename):
             where = f"{path}/{safe(entry.filename)}"
-            reason = _refused(entry)
-            if reason:
-                yield Looked(where=where, size=entry.file_size, reason=reason)
+            aside = _aside(entry)
+            if reason := aside or _shut(entry):
+                yield Looked(where=where, size=entry.file_size, reason=reason, lost=not aside)
             else:
                 yield Found(
                     source=Source(path=path, where=where, size=entry.file_size, entry=entry.filename),
@@ -150,23 +150,28 @@ def _archive(path: Path, size: int) -> Iterator[Found | Looked]:
                 )
 
 
-def _refused(entry: zipfile.ZipInfo) -> str:
-    """Why an entry is not opened; empty if it is."""
+def _aside(entry: zipfile.ZipInfo) -> str:
+    """Why an entry is none of the conversations that are looked for; empty if it may be one."""
     name = entry.orig_filename.replace("\\", "/")
     if name.startswith("/") or re.match("[A-Za-z]:", name) or "\0" in name or ".." in name.split("/"):
         return "refused: its name leads out of the archive"
     if stat.S_ISLNK(entry.external_attr >> 16):
         return "a link, not followed"
+    last = name.rpartition("/")[2]
+    if last.startswith("._") or "__MACOSX" in name.split("/") or not _NAMES.search(last):
+        return UNNAMED
+    return "an archive within an archive, not opened" if last.lower().endswith(".zip") else ""
+
+
+def _shut(entry: zipfile.ZipInfo) -> str:
+    """Why an entry cannot be opened; empty if it can."""
     if entry.flag_bits & 0x1:
         return "encrypted: unpack it with its password and give the folder"
     if entry.file_size > LARGEST_ENTRY:
         return f"refused: {entry.file_size / 2**30:.0f} GiB, more than the {LARGEST_ENTRY // 2**30} GiB one may take"
     if entry.file_size > unpack.HARMLESS and entry.file_size > unpack.RATIO * entry.compress_size:
         return f"refused: it claims to be more than {unpack.RATIO} times its compressed size"
-    last = name.rpartition("/")[2]
-    if last.startswith("._") or "__MACOSX" in name.split("/") or not _NAMES.search(last):
-        return UNNAMED
-    return "an archive within an archive, not opened" if last.lower().endswith(".zip") else ""
+    return ""
 
 
 def _opener(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, where: str) -> Open:

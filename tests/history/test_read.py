@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -152,6 +153,8 @@ def test_a_format_that_is_said_decides_where_nothing_tells(tmp_path: Path) -> No
     path = written(tmp_path / "x.json", [{"id": "a"}, {"id": "b"}])
     missing = 'x.json! it has no messages: "mapping" is missing'
     assert seen(path, wanted=Format.CHATGPT) == [missing, missing, "x.json: chatgpt"]
+    export = zipped(tmp_path / "x.zip", {"conversations.json": [gpt(QUESTION)], "user.json": {"id": "u", "email": "e"}})
+    assert seen(export, wanted=Format.CHATGPT)[2:] == ["user.json: an object with the keys id, email"]
     with pytest.raises(HistoryError, match="an array of numbers or words"):
         read([written(tmp_path / "y.json", [1])], CLOCK, Format.CHATGPT)
 
@@ -204,7 +207,13 @@ def test_a_compressed_file_that_is_cut_keeps_what_came_before(tmp_path: Path) ->
     with pytest.raises(HistoryError, match=r"x.json.gz is damaged: "):
         read([path], CLOCK)
     archive = zipped(tmp_path / "x.zip", {"a.json.gz": path.read_bytes(), "b.json": [gpt(QUESTION)]})
-    assert seen(archive)[0].startswith("a.json.gz: is damaged: ")
+    lost, named = seen(archive)[:2]
+    assert lost.startswith("a.json.gz! is damaged: ")
+    assert named.startswith("a.json.gz: is damaged: ")
+    archive.write_bytes(archive.read_bytes()[:-9])
+    written(tmp_path / "f/b.json", [gpt(QUESTION)])
+    shutil.move(archive, tmp_path / "f/x.zip")
+    assert seen(tmp_path / "f")[2].startswith("x.zip! a damaged zip archive: its end is missing, as after a download")
 
 
 def test_a_disk_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,6 +230,7 @@ def test_a_disk_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(Path, "open", failing)
     assert seen(folder) == [
+        "a.json! cannot be read: Input/output error",
         "a.json: cannot be read: Input/output error",
         "b.json! cannot be read: Input/output error",
         "b.json: chatgpt",
