@@ -233,7 +233,7 @@ def gather(
     for name, value in (("--agent", wants.agent), ("--project", wants.project), ("--channel", wants.channel)):
         if value and (len(value) > KEY or not value.isprintable()):
             raise HistoryError(f"{name} must be printable and at most {KEY} characters long")
-    gathering = _Gathering(wants, scratch, Maker(wants, scratch.covered))
+    gathering = _Gathering(wants, scratch, Maker(wants, scratch.covered, scratch.cover))
     for number, item in enumerate(items):
         gathering.take(item)
         if number % _EVERY == 0:

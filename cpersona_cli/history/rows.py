@@ -27,7 +27,7 @@ BEFORE, AFTER = "before --since", "not before --until"
 UNDATED = "without a date"
 BLANK = "empty once cleaned"
 NOT_SUMMARISED = "with nothing to summarise"
-COVERED = "whose episode is stored already"
+COVERED = "whose episode is there already, or was read before"
 TOO_LONG = "with a source or metadata longer than the server takes"
 ODD_JSON = "with a source or metadata that is no JSON object"
 NO_AGENT = "of no agent"
@@ -63,15 +63,21 @@ class Made:
 class Maker:
     """Makes the rows of one import, and numbers what they are of.
 
-    ``covered(key)`` is the last message of the episode that an earlier run stored for a key, None where there is none.
+    ``covered(key)`` is the last message of the episode that an earlier run stored for a key, None where there is none;
+    ``cover(key, last)`` hears of each that is made, so that of two exports the later one adds what it has more.
     ``altered`` counts what was changed in texts; ``split`` are texts that became several rows.
     """
 
-    def __init__(self, wants: Wants, covered: Callable[[str], str | None] = lambda _key: None) -> None:
+    def __init__(
+        self,
+        wants: Wants,
+        covered: Callable[[str], str | None] = lambda _key: None,
+        cover: Callable[[str, str], None] = lambda _key, _last: None,
+    ) -> None:
         self.wants = wants
         self.altered: Counter[str] = Counter()
         self.split = self.items = 0
-        self._covered = covered
+        self._covered, self._cover = covered, cover
 
     def conversation(self, talk: Conversation) -> Iterator[Made]:
         """Every turn as memories, the whole as an episode, or both."""
@@ -196,6 +202,7 @@ class Maker:
             key=key,
             last=digest(rest[-1].id),
         )
+        self._cover(row.key, row.last)
         return Made(kind=Kind.EPISODE, rows=(row,))
 
     def _summary(self, talk: Conversation, turns: Sequence[Turn]) -> Summary:

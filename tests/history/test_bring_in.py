@@ -107,7 +107,7 @@ def test_a_plan_writes_nothing_and_says_what_will_be(database: Path) -> None:
     assert plan.memories.duplicate == {SAME_TEXT: 3, STORED_TEXT: 1}
     assert plan.memories.left_out == {"short messages": 1}
     assert plan.memories.add_up
-    assert plan.episodes.duplicate == {SAME_TEXT: 1}
+    assert plan.episodes.duplicate == {COVERED: 1}
     assert plan.episodes.left_out == {NOT_SUMMARISED: 1}
     assert plan.rows == {Kind.EPISODE: 1, Kind.MEMORY: 5}
     assert (plan.read.split, plan.read.conversations, plan.read.turns) == (1, 3, 8)
@@ -140,6 +140,8 @@ def test_a_second_run_changes_nothing_and_a_grown_export_adds_what_is_new(databa
     grown = imported(database, [day("c1", OLD, turns=5)], wants())
     assert grown.rows == {Kind.EPISODE: 1, Kind.MEMORY: 2}
     assert grown.memories.duplicate == {STORED_ID: 3}
+    both = imported(database, [day("c2", OLD), day("c2", OLD, turns=5), day("c2", OLD, turns=4)], wants())
+    assert (both.rows, both.episodes.duplicate) == ({Kind.EPISODE: 2, Kind.MEMORY: 5}, {COVERED: 1})
     assert ask(database, "SELECT start_time FROM episodes ORDER BY id DESC LIMIT 1") == ["2023-04-05T10:03:00+00:00"]
     assert imported(database, [day("c1", OLD, turns=5)], wants()).rows == {}
     # an episode that was deleted by hand is brought in again

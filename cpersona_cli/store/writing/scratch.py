@@ -79,6 +79,10 @@ class Scratch(Held):
         with told(self.path):
             self.connection.executemany("INSERT OR REPLACE INTO known VALUES (?, ?)", episodes)
 
+    def cover(self, key: str, last: str) -> None:
+        """Remember an episode of this run."""
+        self.know([(key, last)])
+
     def covered(self, key: str) -> str | None:
         """The last message that an earlier episode with this key covers; None where there is none."""
         with told(self.path):
