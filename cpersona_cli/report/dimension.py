@@ -26,8 +26,8 @@ _FLAWS: Mapping[Defect, str] = {
 
 #: What a compared row is drawn as, the most serious last.
 _MARKS = (
-    ("?", "not judged"),
     (FULL, "same as a new vector"),
+    ("?", "not judged"),
     (HALF, "near"),
     (LOW, "another width"),
     (FAINT, "another model"),

@@ -150,7 +150,8 @@ class _Page:
         """Shown open, or folded where it takes ``-v`` to see it in text and is no picture."""
         folded = section.verbosity > 0 and not any(map(is_picture, section.figures))
         name = self.text(section.title)
-        yield f"<details><summary>{name}</summary>" if folded else f"<section><h2>{name}</h2>"
+        heading = f"<h2>{name}</h2>" if name else ""
+        yield f"<details><summary>{name}</summary>" if folded else f"<section>{heading}"
         if section.rows:
             with_where = any(where for _, _, where in section.rows)
             body = [[self.text(cell) for cell in (row if with_where else row[:2])] for row in section.rows]

@@ -103,8 +103,9 @@ def _strip(figure: Strip, text: Text) -> str:
 
 
 def _shades(count: int) -> Sequence[int]:
-    """The most serious mark, which stands last, is red; what it is before that takes the calmer shades in turn."""
-    return [2 if number == count - 1 and count > 1 else _CALM[number % len(_CALM)] for number in range(count)]
+    """The most serious mark, which stands last, is red; the first one is calm, the next grey, the others warm."""
+    calm = (0, 3, 1, 4)
+    return [2 if number == count - 1 and count > 1 else calm[number % len(calm)] for number in range(count)]
 
 
 def _bars(figure: Bars, text: Text) -> str:

@@ -142,17 +142,24 @@ def test_a_picture_is_never_folded_away_and_what_is_copied_keeps_its_paths() -> 
         Section(title="times", rows=[], figures=(FIGURES[3],)),
         Section(title="by agent", rows=[], figures=FIGURES[:1]),
     )
-    copied = Section(title="next", rows=[], verbosity=0, figures=(Copied([f"cat {HOME}/a\n  <b>"]),))
+    copied = Section(title="", rows=[], verbosity=0, figures=(Copied([f"cat {HOME}/a\n  <b>"]),))
     page = render(replace(FAILING, sections=(*folded, copied)), Style())
     assert "<section><h2>times</h2>" in page
     assert "<details><summary>by agent</summary>" in page
-    assert f"<pre>cat {HOME}/a\n  &lt;b&gt;</pre>" in page
+    assert f"<section>\n<pre>cat {HOME}/a\n  &lt;b&gt;</pre>" in page, "and no empty heading"
 
 
 def test_a_long_name_does_not_run_into_its_bar() -> None:
     drawn = draw(Bars(rows=[("an agent of a very long name", 3)]), str)
     assert "<title>an agent of a very long name</title>an agent of a very lo…</text>" in drawn
     assert 'x="170.4"' in drawn
+
+
+def test_what_is_in_order_is_blue_and_the_worst_is_red() -> None:
+    marks = [("█", "same"), ("?", "not judged"), ("▒", "near"), ("▁", "another width"), ("░", "another model")]
+    drawn = draw(Strip(rows=[("memories", "█?▒▁░")], marks=marks), str)
+    assert re.findall(r'class="s(\d)" x="[0-9.]+" y="4"', drawn) == ["0", "3", "1", "4", "2"]
+    assert 'class="s2"' not in draw(Strip(rows=[("memories", "██")], marks=marks), str)
 
 
 def test_what_has_nothing_to_show_draws_nothing() -> None:
