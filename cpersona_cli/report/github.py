@@ -55,7 +55,7 @@ def _lines(report: Report, style: Style) -> Iterator[str]:
         room = SHOWN if len(lines) <= SHOWN else SHOWN - 1
         yield from lines[:room]
         if lines[room:]:
-            yield _command(kind, f"{len(lines) - room} more of this kind stand in the step summary", {}, clean)
+            yield _command(kind, f"{len(lines) - room} more of this kind: see the step summary, or --format text", {}, clean)
     if report.next_command:
         yield f"Next: {copied(report)(report.next_command)}"
 
