@@ -115,8 +115,7 @@ def _check_writable(path: Path, spec: str) -> None:
 
 def _is_database(path: Path) -> bool:
     """Whether a report would overwrite what somebody meant to have examined."""
-    from cpersona_cli.store.header import head_of  # noqa: PLC0415 - only where a file is in the way
-    from cpersona_cli.store.kinds import MAGIC  # noqa: PLC0415
+    from cpersona_cli.store.header import MAGIC, head_of  # noqa: PLC0415 - only where a file is in the way
 
     return head_of(path, len(MAGIC)) == MAGIC
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from struct import iter_unpack, unpack_from
 
 from cpersona_cli.record import record
-from cpersona_cli.store.kinds import MAGIC
+
+#: The first sixteen bytes of every SQLite 3 database.
+MAGIC = b"SQLite format 3\x00"
 
 #: Bytes of a database header.
 HEADER = 100

@@ -16,7 +16,6 @@ from cpersona_cli.record import replace
 from cpersona_cli.store import files, mounts
 from cpersona_cli.store.audit_model import Audit, Wants
 from cpersona_cli.store.census import Census, count
-from cpersona_cli.store.gate import refusal
 from cpersona_cli.store.header import HEADER, head_of, parse
 from cpersona_cli.store.integrity import PACE, check
 from cpersona_cli.store.opening import (
@@ -29,6 +28,7 @@ from cpersona_cli.store.opening import (
     steady,
 )
 from cpersona_cli.store.reading import Reading, State
+from cpersona_cli.store.refusal import refusal
 from cpersona_cli.store.sidecar import read_calibration
 from cpersona_cli.store.sql import code_of, one, stop_at
 from cpersona_cli.text import safe

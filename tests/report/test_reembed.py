@@ -129,9 +129,9 @@ def test_sizes(count: int, shown: str) -> None:
 
 META = Meta(
     job="ab", target=TARGET, only="all", cut_texts=False, state=JobState.STAGING, started=1_000_000.0,
-    heartbeat=1_000_100.0, pid=12, host="h", boot="b",
+    heartbeat=1_000_100.0,
 )  # fmt: skip
-COUNTS = StagingCounts(rows={Kind.MEMORY: 37}, refused={"too_long": 2}, vectors=37)
+COUNTS = StagingCounts(rows={Kind.MEMORY: 37}, refused={"too_long": 2})
 
 
 def rows(job: JobStatus) -> dict[str, str]:

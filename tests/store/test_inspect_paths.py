@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_read(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("cpersona_cli.store.gate.head_of", fail)
+    monkeypatch.setattr("cpersona_cli.store.refusal.head_of", fail)
     reading = read(plain)
     assert (reading.state, words in reading.detail) == (state, True)
 

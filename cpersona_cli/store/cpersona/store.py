@@ -15,7 +15,6 @@ from cpersona_cli.store.cpersona import sample as sampling
 from cpersona_cli.store.cpersona.counting import Counted
 from cpersona_cli.store.cpersona.features import Features, Table, detect
 from cpersona_cli.store.cpersona.picking import thin
-from cpersona_cli.store.gate import refusal
 from cpersona_cli.store.model import Census, Kind, Row, StoreError
 from cpersona_cli.store.opening import (
     ChangedError,
@@ -28,6 +27,7 @@ from cpersona_cli.store.opening import (
     steady,
 )
 from cpersona_cli.store.reading import State
+from cpersona_cli.store.refusal import refusal
 from cpersona_cli.store.sql import code_of, stop_at
 from cpersona_cli.text import safe
 

@@ -12,8 +12,7 @@ from cpersona_cli.store.limits import text_of
 from cpersona_cli.store.model import Kind, Row, StoreError
 from cpersona_cli.store.writing.derived import queue_blocks
 from cpersona_cli.store.writing.imports import Record
-from cpersona_cli.store.writing.mainfile import TABLES, Main, digest_of
-from cpersona_cli.store.writing.vectors import finite
+from cpersona_cli.store.writing.mainfile import TABLES, Main, digest_of, finite
 
 _PAGE = 500
 #: Batches after which the log is brought into the database.

@@ -19,8 +19,7 @@ from urllib.parse import quote
 
 from cpersona_cli.record import field, record
 from cpersona_cli.store.files import real_path, sibling
-from cpersona_cli.store.header import head_of
-from cpersona_cli.store.kinds import MAGIC
+from cpersona_cli.store.header import MAGIC, head_of
 from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.newrow import COLUMNS, digest_of
 from cpersona_cli.store.writing.disk import Held, is_plain, make_private, publish, remove, told

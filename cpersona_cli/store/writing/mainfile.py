@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import sqlite3
+import sys
 import time
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -193,3 +196,13 @@ def digest_of(raw: bytes) -> bytes:
     except UnicodeDecodeError:
         return digest(raw.decode("utf-8", "backslashreplace"))
     return hashlib.sha256(raw).digest()
+
+
+def finite(vector: bytes) -> bool:
+    """Whether every component of a vector is a finite number; its bytes are little-endian 32-bit floats."""
+    values = array("f")
+    values.frombytes(vector)
+    if sys.byteorder == "big":  # pragma: no cover
+        values.byteswap()
+    # Sums of 32-bit floats fit a 64-bit one, so only an infinity or a NaN among them can make one.
+    return math.isfinite(sum(values))

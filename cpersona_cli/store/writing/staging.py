@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import secrets
 import sqlite3
 import time
@@ -22,9 +21,9 @@ from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.writing import stagingfile
 from cpersona_cli.store.writing.disk import Held, is_plain, publish, remove, told
 from cpersona_cli.store.writing.joblock import JobLock
+from cpersona_cli.store.writing.mainfile import finite
 from cpersona_cli.store.writing.stagingfile import Meta, StagingCounts
 from cpersona_cli.store.writing.undofile import next_path
-from cpersona_cli.store.writing.vectors import finite
 
 #: Ids in one question to SQLite.
 _ASKED = 500
@@ -163,7 +162,7 @@ class Staging(Held):
 
     def beat(self) -> None:
         """Say that this process is at work on it; every ``add`` does so too."""
-        self._write_meta(pid=os.getpid(), host=platform.node(), boot=stagingfile.boot_id())
+        self._write_meta()
 
     def keep(self, name: str, value: object) -> None:
         """Keep something of the caller's with the job (plan figures, learned limits), as JSON."""

@@ -12,9 +12,8 @@ from typing import Any, cast
 
 from cpersona_cli.record import field, fields, record, replace
 from cpersona_cli.store.files import sibling
-from cpersona_cli.store.header import head_of
+from cpersona_cli.store.header import MAGIC, head_of
 from cpersona_cli.store.job import JobState, Target
-from cpersona_cli.store.kinds import MAGIC
 from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.sql import code_of
 from cpersona_cli.store.writing.disk import is_plain, make_private, publish, remove, told
@@ -49,10 +48,7 @@ class LostError(StoreError):
 
 @record(kw_only=True)
 class Meta:
-    """What a staging file says of its job. Times are Unix times in seconds.
-
-    ``pid``, ``host`` and ``boot`` (the boot of that host) are of the process that works on it, or did last.
-    """
+    """What a staging file says of its job. Times are Unix times in seconds."""
 
     job: str
     target: Target
@@ -61,18 +57,14 @@ class Meta:
     state: JobState
     started: float
     heartbeat: float
-    pid: int = 0
-    host: str = ""
-    boot: str = ""
 
 
 @record(kw_only=True)
 class StagingCounts:
-    """What a staging file holds: rows with a vector by kind, rows without one by reason, distinct vectors."""
+    """What a staging file holds: rows with a vector by kind, rows without one by reason."""
 
     rows: Mapping[Kind, int] = field(default_factory=dict)
     refused: Mapping[str, int] = field(default_factory=dict)
-    vectors: int = 0
 
     @property
     def staged(self) -> int:
@@ -256,14 +248,6 @@ def read_meta(connection: sqlite3.Connection) -> Meta:
     return replace(meta, target=Target(**cast("dict[str, Any]", meta.target)), state=JobState(meta.state))
 
 
-def boot_id() -> str:
-    """What changes with every start of this computer; empty where the system does not tell."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except (OSError, ValueError):
-        return ""
-
-
 def counts_of(connection: sqlite3.Connection) -> StagingCounts:
     """What a staging file holds."""
     rows = {
@@ -275,5 +259,4 @@ def counts_of(connection: sqlite3.Connection) -> StagingCounts:
     refused = dict(
         connection.execute("SELECT reason, count(*) FROM rows WHERE ref IS NULL GROUP BY reason ORDER BY 2 DESC, 1")
     )
-    (vectors,) = connection.execute("SELECT count(*) FROM vectors").fetchone()
-    return StagingCounts(rows=rows, refused=refused, vectors=vectors)
+    return StagingCounts(rows=rows, refused=refused)

@@ -17,9 +17,8 @@ from typing import Any, Self
 
 from cpersona_cli.record import fields, record
 from cpersona_cli.store.files import sibling
-from cpersona_cli.store.header import head_of
+from cpersona_cli.store.header import MAGIC, head_of
 from cpersona_cli.store.job import Target, undo_path
-from cpersona_cli.store.kinds import MAGIC
 from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.writing.disk import Held, is_plain, make_private, publish, remove, told
 

@@ -16,7 +16,7 @@ from support.stores import Other, run_sql, schema_13
 from cpersona_cli.store.job import JobError, JobState, Staged, digest, record_path, staging_path, undo_path
 from cpersona_cli.store.model import Kind, StoreError
 from cpersona_cli.store.opening import ChangedError, method_for
-from cpersona_cli.store.writing import joblock, settling, stagingfile, status
+from cpersona_cli.store.writing import joblock, settling, status
 from cpersona_cli.store.writing.clearing import abandon, unvouched
 from cpersona_cli.store.writing.cutover import cut_over
 from cpersona_cli.store.writing.disk import told
@@ -245,15 +245,6 @@ def test_a_staging_file_that_is_no_file_to_sqlite(old: Path) -> None:
     with pytest.raises(StoreError, match=r"reembed cannot be"):
         open_job(old, target())
     assert busy(old) is None
-
-
-def test_elsewhere_there_is_no_boot_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: object) -> str:
-        raise FileNotFoundError
-
-    assert len(stagingfile.boot_id()) in {0, 36}
-    monkeypatch.setattr(Path, "read_text", missing)
-    assert stagingfile.boot_id() == ""
 
 
 @pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="names are text there")

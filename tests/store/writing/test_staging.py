@@ -53,12 +53,7 @@ def test_a_job_keeps_what_it_was_given(old: Path) -> None:
         ]
         assert [row.id for row in staging.refused(M)] == [40]
         counts = staging.counts()
-        assert (counts.rows, counts.refused, counts.vectors, counts.staged) == (
-            {M: 9},
-            {"blank": 1, "too_long": 1},
-            3,
-            9,
-        )
+        assert (counts.rows, counts.refused, counts.staged) == ({M: 9}, {"blank": 1, "too_long": 1}, 9)
         assert staging.staged_digests(M, [2, 40, 99]) == {2: digest("text 2")}
         assert staging.refused_digests(M, [2, 40]) == {40: digest("long")}
         assert staging.vectors(M, [3, 40]) == {3: vector("text 0", 16)}
@@ -198,7 +193,6 @@ def test_a_dead_workers_job_goes_on(old: Path) -> None:
     with open_job(old, target()) as staging:
         assert staging.meta.job == job
         assert staging.counts().staged == 1
-        assert staging.meta.pid == os.getpid()
 
 
 @pytest.mark.parametrize(
@@ -387,4 +381,3 @@ def test_a_vector_that_may_be_another_models_is_forgotten_with_all_rows_of_its_t
         assert [row.id for row in staging.refused()] == [40]
         assert staging.vector_for(digest("text 1")) is None
         assert staging.vector_for(digest("text 2")) == vector("text 2", 16)
-        assert staging.counts().vectors == 2

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cpersona_cli.store.kinds import SAMPLE, describe
+from cpersona_cli.store.refusal import SAMPLE, describe
 
 
 def _zip() -> bytes:
