@@ -55,7 +55,8 @@ def _lines(report: Report, style: Style) -> Iterator[str]:
         room = SHOWN if len(lines) <= SHOWN else SHOWN - 1
         yield from lines[:room]
         if lines[room:]:
-            yield _command(kind, f"{len(lines) - room} more of this kind: see the step summary, or --format text", {}, clean)
+            rest = f"{len(lines) - room} more of this kind: see the step summary, or --format text"
+            yield _command(kind, rest, {}, clean)
     if report.next_command:
         yield f"Next: {copied(report)(report.next_command)}"
 
