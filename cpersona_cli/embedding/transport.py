@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import ssl
+import sys
 from functools import cache
+from importlib.util import find_spec
 
 import httpx
 
@@ -18,6 +20,7 @@ def open_http(endpoint: Endpoint, timeout: float) -> httpx.AsyncClient:
     Raises whatever a client that cannot be built raises: an unusable proxy, certificates that cannot be read.
     """
     _silence()
+    _alone()
     proxy = proxy_of(endpoint)
     return httpx.AsyncClient(
         timeout=timeout,
@@ -44,6 +47,16 @@ def _trust(endpoint: Endpoint, proxy_scheme: str) -> ssl.SSLContext | bool:
 def _bundle(file: str | None, folder: str | None) -> ssl.SSLContext:
     """Certificates of a file or folder, read once: that takes longer than a call, and a command makes many clients."""
     return ssl.create_default_context(cafile=file, capath=folder)
+
+
+@cache
+def _alone() -> None:
+    """The HTTP library asks at every step of a call for a module that tells it of other event loops than asyncio.
+
+    Where it is not installed, that searches all folders each time, and costs more than sending a request.
+    """
+    if find_spec("sniffio") is None:
+        sys.modules["sniffio"] = None  # type: ignore[assignment]
 
 
 def _silence() -> None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
+import httpx
 import httpx._client
 import httpx._decoders
+import httpx._transports.default
 from cpersona._vendored_mcp_common.embedding_client import EmbeddingClient
 
 from cpersona_cli.embedding.client import Client
@@ -24,6 +29,23 @@ logging.getLogger(EmbeddingClient.__module__).setLevel(logging.CRITICAL)
 for _name in ("br", "zstd"):
     httpx._decoders.SUPPORTED_DECODERS.pop(_name, None)
 httpx._client.ACCEPT_ENCODING = "gzip, deflate"
+
+# Reading the certificates takes longer than all the rest of a call, and each call makes a client.
+_create = httpx.create_ssl_context
+
+
+@cache
+def _default(_file: str, _folder: str) -> ssl.SSLContext:
+    return _create()
+
+
+def _context(verify: Any = True, cert: Any = None, trust_env: bool = True) -> ssl.SSLContext:
+    if verify is True and cert is None and trust_env:
+        return _default(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
+    return _create(verify, cert, trust_env)
+
+
+httpx._transports.default.create_ssl_context = _context  # type: ignore[attr-defined]
 
 TEXTS = ("a falcon over the harbour", "größer als ein Haus")
 
