@@ -94,6 +94,7 @@ PHRASES: Mapping[str, str] = {
     "repair.remove": "{place} から {name} を削除し、サーバーを再起動してください",
     "repair.edit": "{advice}。{place} に次のように書き、サーバーを再起動してください",
     "repair.setting": "{advice}（{name}、{place}）",
+    "repair.general": "{advice}",
     "repair.silent": "ベクトルの状態を確認してから、作り直してください",
     "repair.look": "保存済みのベクトルの状態を確認してください",
     "repair.probe": "エンドポイントで何が応答しているかを確認してください",

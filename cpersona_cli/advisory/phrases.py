@@ -121,6 +121,7 @@ PHRASES: Mapping[str, str] = {
     "repair.remove": "{prose}",
     "repair.edit": "{prose}",
     "repair.setting": "{prose}",
+    "repair.general": "{prose}",
     "repair.silent": "see what is wrong with the vectors, then rebuild them",
     "repair.look": "see what the stored vectors are",
     "repair.probe": "see what answers at the endpoint",

@@ -281,8 +281,8 @@ def _repair(
 def _translated(finding: Finding, helps: str, language: Language) -> Repair:
     """A repair of the endpoint's own; what another language says of it is more general, and its lines are the same."""
     repair = finding.repair
-    place = told(language, str(repair.place or finding.place or Place()))
-    name = "repair.edit" if repair.edit else "repair.setting"
+    place = told(language, str(repair.place or Place()))
+    name = "repair.edit" if repair.edit else "repair.setting" if repair.place else "repair.general"
     prose = phrase(language, name, prose=repair.prose, advice=helps, name=finding.about, place=place)
     return replace(repair, prose=prose)
 

@@ -597,13 +597,15 @@ def test_none_of_our_words_is_left_in_english(preview: Preview, home: Path, tmp_
     dead, unset = refused(), {"CPERSONA_DB_PATH": "/nowhere/c.db"}
     broken = tmp_path / "broken.db"
     broken.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
-    with serving() as small:
+    with serving() as small, serving(before=lambda _request, _number: Answer(401, "")) as locked:
         width = store(tmp_path / "store", 96, missing=3)
         cases: Sequence[tuple[Mapping[str, str] | None, tuple[str, ...], int]] = [
             (http(dead), (), 1),
             (unset, (), 0),
             (http(small.url(), width), (), 1),
             (http(small.url(), broken), (), 3),
+            (http(locked.url()), (), 1),
+            (http(small.url("/v1/embeddings")), (), 1),
             (http(dead, CPERSONA_DEGRADED_ADVISORY="false"), (), 1),
             (http(dead, CPERSONA_DEGRADED_ADVISORY="disabled"), ("--replay", "none"), 0),
             (http(dead, CPERSONA_TRANSPORT="streamable-http"), (), 1),
@@ -632,12 +634,14 @@ def test_none_of_our_words_is_left_in_english(preview: Preview, home: Path, tmp_
     assert titles == [f"Claude Code (user), ~/.claude.json:{line}" for line in (3, 16)], "three of one name"
 
 
-#: What the server says in these runs, and names.
+#: What the server says in these runs, and the endpoint, and names.
 FOREIGN = (
     re.compile(
         r"mode=(?:http|api) / POST \S+ failed: (?:ConnectError: All connection attempts failed"
-        r"|LocalProtocolError: Illegal header value b'Bearer [^']*')"
+        r"|LocalProtocolError: Illegal header value b'Bearer [^']*'"
+        r"|HTTPStatusError: Client error '[0-9A-Za-z ]+' for url '\S+'\\?n?For more information check:)"
     ),
+    re.compile(r"「[ -~\n]*」"),
     "モード htp",
     re.compile(r"ValueError: CPERSONA_EMBEDDING_MODE='htp' is not supported[^()]*\(recall becomes keyword/FTS-only\)"),
 )
