@@ -143,7 +143,7 @@ class Run:
         old = former(self.request, place, found.endpoint)
         self.teller.tell(_phase("comparing search"))
         rows = store.sample(ROWS, deadline=time.monotonic() + COUNTING)
-        items = [Item(kind=row.kind, id=row.id, text=row.text, old=row.vector) for row in rows]
+        items = [Item(text=row.text, old=row.vector) for row in rows]
         judgement = judged(items, new=found.endpoint, old=old, queries=self._sample())
         self.teller.clear()
         unknown = judgement.verdict is Verdict.UNKNOWN

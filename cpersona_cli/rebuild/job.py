@@ -196,7 +196,7 @@ class Job:
     def _items(self, staging: Staging) -> list[Item]:
         """Rows with both vectors, to search among."""
         return [
-            Item(kind=entry.kind, id=entry.id, text=row.text, old=row.vector, new=entry.vector)
+            Item(text=row.text, old=row.vector, new=entry.vector)
             for entry, row in in_sample(self.work.store, staging.sample(ROWS))
         ]
 

@@ -27,7 +27,6 @@ from cpersona_cli.rebuild.chance import SIGNIFICANT, sign_test, wilson
 from cpersona_cli.rebuild.judgement import Agreement, Found, Judgement, Verdict, sentences
 from cpersona_cli.rebuild.pool import Pool
 from cpersona_cli.record import record, replace
-from cpersona_cli.store.model import Kind
 
 #: Searches made, and rows searched through, at most.
 QUERIES, ROWS = 200, 2000
@@ -57,8 +56,6 @@ T = TypeVar("T")
 class Item:
     """One row: its text, its stored vector, and the new one where it was made already."""
 
-    kind: Kind
-    id: int
     text: str
     old: bytes | None = None
     new: bytes | None = None
@@ -89,7 +86,6 @@ async def judge(
     takes seconds of computing is done in a thread that the loop of ``embedding.loop`` leaves behind.
     """
     clock = clock or Clock()
-    start = clock.now()
     rows = _spread(_distinct(items), ROWS)
     parts = {place: part for place, row in enumerate(rows) if (part := part_of(row.text, place))}
     size = max((len(row.old or b"") + len(row.new or b"") for row in rows), default=0) // FLOAT
@@ -125,7 +121,6 @@ async def judge(
         agreement=await to_thread(_agreement, stored, fresh, asked),
         old_unknown=why,
         texts_sent=sent,
-        seconds=clock.now() - start,
     )
     judgement = _weighed(judgement, places, before, len(fresh.vectors), len(stored.vectors))
     return replace(judgement, sentences=tuple(sentences(judgement, ours.why)))

@@ -61,7 +61,6 @@ class Judgement:
     agreement: Agreement | None = None
     old_unknown: str = ""
     texts_sent: int = 0
-    seconds: float = 0.0
     sentences: tuple[str, ...] = ()
 
 

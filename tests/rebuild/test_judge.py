@@ -19,7 +19,6 @@ from cpersona_cli.embedding.sampling import embed_each
 from cpersona_cli.embedding.stored import pack
 from cpersona_cli.rebuild.judge import Item, judge, judged, part_of
 from cpersona_cli.rebuild.judgement import Verdict
-from cpersona_cli.store.model import Kind
 
 NAMES = ["Mira", "Jonas", "Ada", "Omar", "Lena", "Pavel", "Sofia", "Hugo", "Ines", "Tomas", "Aiko", "Noor"]
 THINGS = ["lamp", "ladder", "kettle", "compass", "anchor", "violin", "parser", "ledger", "orchard", "invoice"]
@@ -38,10 +37,7 @@ def items(old: int | None, new: int | None, texts: Sequence[str] = TEXTS) -> lis
     def vector(text: str, width: int | None) -> bytes | None:
         return None if width is None else pack("http", embed(text, width))
 
-    return [
-        Item(kind=Kind.MEMORY, id=number, text=text, old=vector(text, old), new=vector(text, new))
-        for number, text in enumerate(texts, 1)
-    ]
+    return [Item(text=text, old=vector(text, old), new=vector(text, new)) for number, text in enumerate(texts, 1)]
 
 
 def http(url: str) -> Endpoint:
@@ -158,7 +154,7 @@ def test_an_old_endpoint_that_leaves_in_the_middle() -> None:
 def test_a_row_whose_old_vector_is_no_use_was_found_by_no_search() -> None:
     """The store of somebody who needs this tool: half the rows have vectors of another width, or none."""
     rows = [
-        Item(kind=row.kind, id=row.id, text=row.text, old=change(row.old or b""), new=row.new)
+        Item(text=row.text, old=change(row.old or b""), new=row.new)
         for row, change in zip(items(WIDE, WIDE), [_same, _none, _same, _short] * 33, strict=True)
     ]
     with serving(width=WIDE) as server:
@@ -222,7 +218,7 @@ def test_the_time_is_kept() -> None:
         return await judge(items(64, None), new=HTTP, factory=script, clock=time.clock, budget=25.0)
 
     found = asyncio.run(run())
-    assert (found.texts_sent, found.seconds) == (48, 30)
+    assert (found.texts_sent, time.seconds) == (48, 30)
     assert found.sentences[0] == "search with the new vectors could not be tried: the time for it was over"
 
 
@@ -257,10 +253,7 @@ def test_wide_vectors_are_searched_less_often(monkeypatch: pytest.MonkeyPatch) -
 def test_damaged_vectors_stop_nothing() -> None:
     rows = items(NARROW, WIDE)
     bad = [b"", b"abc", struct.pack("<12f", *[0.0] * 12), struct.pack("<12f", *[float("nan")] * 12)]
-    rows[:4] = [
-        Item(kind=row.kind, id=row.id, text=row.text, old=vector, new=row.new)
-        for row, vector in zip(rows, bad, strict=False)
-    ]
+    rows[:4] = [Item(text=row.text, old=vector, new=row.new) for row, vector in zip(rows, bad, strict=False)]
     with serving(width=WIDE) as server:
         found = judged(rows, new=http(server.url()))
     assert found.agreement is not None
@@ -316,10 +309,7 @@ def test_a_model_of_sentences_is_better_than_one_of_words_where_the_order_counts
         return [pack(endpoint.mode, each.vectors[number]) for number in range(len(SWAPPED))]
 
     pairs: Callable[[], Any] = lambda: zip(SWAPPED, asyncio.run(all_of(old)), asyncio.run(all_of(new)), strict=True)  # noqa: E731
-    rows = [
-        Item(kind=Kind.MEMORY, id=number, text=text, old=before, new=after)
-        for number, (text, before, after) in enumerate(pairs())
-    ]
+    rows = [Item(text=text, old=before, new=after) for number, (text, before, after) in enumerate(pairs())]
     found = judged(rows, new=new, old=old)
     assert found.verdict is verdict
     assert found.chance is not None

@@ -64,10 +64,6 @@ class CPersonaStore:
     def path(self) -> Path:
         return self._path
 
-    def features(self, *, deadline: float) -> Features:
-        """What tables and columns it has. Raises ``StoreError``, as everything here."""
-        return self.look(lambda _, features, __: features, deadline)
-
     def census(self, *, deep: bool = False, live_width: int | None = None, deadline: float) -> Census:
         def look(connection: sqlite3.Connection, features: Features, _: Method) -> Census:
             before = self._stamp()
@@ -147,7 +143,10 @@ class CPersonaStore:
         return self.look(with_table, deadline)
 
     def look(self, look: Callable[[sqlite3.Connection, Features, Method], T], deadline: float) -> T:
-        """What ``look`` makes of a connection that reads until ``deadline``; it may be called more than once."""
+        """What ``look`` makes of a connection that reads until ``deadline``; it may be called more than once.
+
+        Raises ``StoreError``, as everything here.
+        """
         self._refuse()
 
         def with_features(connection: sqlite3.Connection, method: Method) -> T:

@@ -274,7 +274,7 @@ def test_time_that_is_up_is_told(empty: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("cpersona_cli.store.sql._STEPS", 200)
     fill(empty, "memories", [{"embedding": vector(4)} for _ in range(3000)])
     whole = CPersonaStore(empty)
-    features = whole.features(deadline=time.monotonic() + 60)
+    features = whole.look(lambda _, found, __: found, time.monotonic() + 60)
     with contextlib.closing(sqlite3.connect(empty, isolation_level=None)) as connection:
         found, _ = take(connection, features, empty, deep=False, live_width=None, deadline=time.monotonic() - 1)
     assert set(found.unmeasured) >= {"memories", "blank", "contents"}

@@ -17,7 +17,7 @@ from cpersona_cli.store.model import Kind, StoreError
 
 
 def features(path: Path) -> Features:
-    return CPersonaStore(path).features(deadline=time.monotonic() + 60)
+    return CPersonaStore(path).look(lambda _, found, __: found, time.monotonic() + 60)
 
 
 def refusal(path: Path) -> str:
