@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from cpersona_cli import __version__
-from cpersona_cli.report.figures import Copied
+from cpersona_cli.report.figures import Copied, Table
 from cpersona_cli.report.layout import Style
 from cpersona_cli.report.model import Report, Section
 from cpersona_cli.report.svg import draw, is_picture
@@ -68,8 +68,11 @@ svg text{font:12px system-ui,sans-serif;fill:var(--ink)}svg .soft{fill:var(--sof
 .ground{fill:var(--line)}
 footer{color:var(--soft);font-size:.85rem}
 @media (max-width:34rem){dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.35rem}
-.facts td{display:block;padding:.1rem 0;border:0}.facts td:first-child{color:var(--soft)}
-.facts tr{display:block;border-bottom:1px solid var(--line);padding:.2rem 0}}
+thead,td:empty{display:none}tr{display:block;border-bottom:1px solid var(--line);padding:.2rem 0}
+td{display:block;padding:.1rem 0;border:0;overflow-wrap:anywhere}.n{text-align:left;white-space:normal}
+.facts td:first-child{color:var(--soft)}
+[data-label]{display:grid;grid-template-columns:7.5rem 1fr}[data-label]::before{content:attr(data-label);
+color:var(--soft)}}
 @media print{article,section,details{break-inside:avoid}}
 """.strip()
 
@@ -154,8 +157,7 @@ class _Page:
         yield f"<details><summary>{name}</summary>" if folded else f"<section>{heading}"
         if section.rows:
             with_where = any(where for _, _, where in section.rows)
-            body = [[self.text(cell) for cell in (row if with_where else row[:2])] for row in section.rows]
-            yield from _table((), body)
+            yield _facts([[self.text(cell) for cell in (row if with_where else row[:2])] for row in section.rows])
         for figure in section.figures:
             if isinstance(figure, Copied):
                 yield from ("<pre>" + "\n".join(map(self.code, part.splitlines())) + "</pre>" for part in figure.text)
@@ -164,11 +166,11 @@ class _Page:
         yield "</details>" if folded else "</section>"
 
     def _groups(self) -> Iterator[str]:
-        rows = [[escape(group), *map(str, counts)] for group, *counts in tallies(self.report)]
+        rows = [(group, *map(str, counts)) for group, *counts in tallies(self.report)]
         if rows:
+            header = tuple(map(self.say, ("group", "passed", "ran", "not made")))
             yield f"<details><summary>{self.say('Checks')}</summary>"
-            header = [self.say(name) for name in ("group", "passed", "ran", "not made")]
-            yield from _table(header, rows, numbers=frozenset({1, 2, 3}))
+            yield draw(Table(header=header, rows=rows, numbers=frozenset({1, 2, 3})), self.text)
             yield "</details>"
 
     def _list(self, heading: str, sentences: Sequence[str]) -> Iterator[str]:
@@ -177,18 +179,7 @@ class _Page:
             yield f"<section><h2>{self.say(heading)}</h2><ul>{items}</ul></section>"
 
 
-def _table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int] = frozenset()
-) -> Iterator[str]:
-    """A table of cells that are safe already; it scrolls by itself where it is too wide."""
-
-    def cells(row: Sequence[str], tag: str) -> str:
-        return "".join(
-            f"<{tag}{' class=n' if number in numbers else ''}>{cell}</{tag}>" for number, cell in enumerate(row)
-        )
-
-    yield f'<div class="wide"><table{"" if header else " class=facts"}>'
-    if header:
-        yield f"<thead><tr>{cells(header, 'th')}</tr></thead>"
-    yield "<tbody>" + "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows) + "</tbody>"
-    yield "</table></div>"
+def _facts(rows: Sequence[Sequence[str]]) -> str:
+    """A table of names and values that are safe already."""
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="wide"><table class="facts"><tbody>{body}</tbody></table></div>'

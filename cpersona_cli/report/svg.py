@@ -37,10 +37,13 @@ def draw(figure: Figure, text: Text) -> str:
 
 
 def _table(figure: Table, text: Text) -> str:
+    """Every cell names its column too, for a page so narrow that cells stand below each other."""
+
     def row(cells: Sequence[str], tag: str) -> str:
+        named = (f' data-label="{text(name)}"' if tag == "td" else "" for name in figure.header)
         shown = (
-            f"<{tag}{' class=n' if number in figure.numbers else ''}>{text(cell)}</{tag}>"
-            for number, cell in enumerate(cells)
+            f"<{tag}{' class=n' if number in figure.numbers else ''}{name}>{text(cell)}</{tag}>"
+            for number, (cell, name) in enumerate(zip(cells, named, strict=False))
         )
         return f"<tr>{''.join(shown)}</tr>"
 

@@ -190,6 +190,7 @@ def test_a_browser_shows_it_without_a_complaint(tmp_path: Path, width: int) -> N
     measure = (
         "const d = document.getElementById('f').contentDocument;"
         "document.title = JSON.stringify({width: d.documentElement.scrollWidth,"
+        " cut: Math.max(...[...d.querySelectorAll('.wide,pre,figure')].map(e => e.scrollWidth - e.clientWidth)),"
         " articles: d.querySelectorAll('article').length, pictures: d.querySelectorAll('svg').length,"
         " background: getComputedStyle(d.body).backgroundColor, title: d.title});"
     )
@@ -206,6 +207,7 @@ def test_a_browser_shows_it_without_a_complaint(tmp_path: Path, width: int) -> N
     assert found, answer.stderr
     seen = json.loads(found[1])
     assert seen["width"] <= width
+    assert seen["cut"] <= 0
     assert seen["articles"] == 3
     assert seen["pictures"] == 3
     assert seen["background"] == "rgb(251, 250, 248)"
