@@ -127,7 +127,6 @@ def _server(message: Mapping[str, Any]) -> Server:
         enabled=bool(message.get("enabled", True)),
         shared=bool(message.get("shared")),
         keyed=bool(message.get("keyed")),
-        attempting=bool(message.get("attempting")),
         probing=bool(message.get("probing")),
         remote=bool(message.get("remote")),
         cap=_number(message.get("cap")),

@@ -109,7 +109,6 @@ class Server:
     enabled: bool = True
     shared: bool = False
     keyed: bool = True
-    attempting: bool = True
     probing: bool = False
     remote: bool = False
     cap: int | None = None

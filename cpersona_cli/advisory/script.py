@@ -67,7 +67,6 @@ class Server:
             "enabled": bool(getattr(self.config, "DEGRADED_ADVISORY_ENABLED", True)),
             "shared": bool(shared()) if shared is not None else False,
             "keyed": self.keyed,
-            "attempting": self.attempting,
             "probing": self.probing,
             "remote": str(getattr(self.config, "VECTOR_SEARCH_MODE", "local")) == "remote",
             "cap": getattr(self.health, "ADVISORY_SESSION_CAP", None),

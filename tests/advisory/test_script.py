@@ -106,7 +106,7 @@ MEASURE = {"word": "measure"}
 def test_a_release_without_keys_is_asked_without() -> None:
     health = Health()
     server, recall, end = answer(loader(health), {**MEASURE, "key": "a"})
-    assert (server["keyed"], server["attempting"], server["probing"]) == (False, False, True)
+    assert (server["keyed"], server["probing"]) == (False, True)
     assert recall["advisory"] == '{"runbook": "old"}'
     assert recall["state"] == "unknown"
     assert health.seen == ["config", ("failure", "second request failed")]
