@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -13,6 +14,9 @@ FOREIGN_LIMIT = 300
 
 # C0 and C1 controls, bidirectional marks, and separators that some terminals treat as a line end.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+# What a shell is given as bytes: what is unsafe, and the bytes of a name that is no UTF-8.
+_UNPRINTABLE = re.compile(f"{_UNSAFE.pattern}|[\udc80-\udcff]")
 
 # A user name and password in an address so malformed that its parts cannot be told by the rules.
 _USERINFO = re.compile(r"^((?:[^/@]*?/{1,3})?)[^/]*@")
@@ -51,6 +55,17 @@ def safe(text: str, limit: int = FOREIGN_LIMIT) -> str:
     clean = _UNSAFE.sub(lambda m: m.group().encode("unicode_escape").decode(), text)
     clean = clean.encode("utf-8", "backslashreplace").decode()
     return clean if len(clean) <= limit else f"{clean[: limit - 1]}…"
+
+
+def quoted(word: str) -> str:
+    """``word`` as one argument of a POSIX shell: on one line and without controls, whatever it holds."""
+    import shlex  # noqa: PLC0415 - not on the way to a server
+
+    if not _UNPRINTABLE.search(word):
+        return shlex.quote(word)
+    plain = word.replace("\\", "\\\\").replace("'", "\\'")
+    escaped = _UNPRINTABLE.sub(lambda m: "".join(f"\\x{byte:02x}" for byte in os.fsencode(m.group())), plain)
+    return f"$'{escaped}'"
 
 
 def tilde(text: str, home: str) -> str:

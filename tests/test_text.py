@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import os
+import subprocess
+
 import pytest
 
-from cpersona_cli.text import bare_url, nearest, percent, redact
+from cpersona_cli.text import bare_url, nearest, percent, quoted, redact, safe
 
 
 @pytest.mark.parametrize(
@@ -52,3 +55,14 @@ def test_a_share_is_nothing_only_of_nothing(part: int, whole: int, shown: str) -
 )
 def test_what_was_meant_shares_letters_with_what_was_typed(word: str, meant: str | None) -> None:
     assert nearest(word, ("demo", "doctor", "ok", "xml")) == meant
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX quoting")
+@pytest.mark.parametrize(
+    "word", ["", "plain", "a b", "it's\nnew\\line", "tab\t'", "\x01a1", "x\udcffy\u202e", "é $x `y`"]
+)
+def test_a_quoted_word_is_one_argument_on_one_line(word: str) -> None:
+    said = quoted(word)
+    assert safe(said, 1000) == said
+    bash = subprocess.run(["bash", "-c", f"printf %s {said}"], capture_output=True, check=True)
+    assert bash.stdout == os.fsencode(word)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from cpersona_cli.commands.rebuild_request import Request, again, naming
@@ -13,7 +12,7 @@ from cpersona_cli.install.model import LaunchKind
 from cpersona_cli.rebuild.model import Only
 from cpersona_cli.rebuild.work import Ended, Why
 from cpersona_cli.report.reembed import Step
-from cpersona_cli.text import plural
+from cpersona_cli.text import plural, quoted
 from cpersona_cli.traps.model import Target
 from cpersona_cli.traps.repairs import set_variables
 
@@ -49,7 +48,7 @@ def _about(request: Request, place: Workplace, words: str, *, calls: bool = Fals
     The registrations may name the former one for as long as they are not edited.
     """
     named = naming(request.chosen) if calls else []
-    return " ".join([f"cpersona-cli {words} --db {shlex.quote(str(place.database.path))}", *named])
+    return " ".join([f"cpersona-cli {words} --db {quoted(str(place.database.path))}", *named])
 
 
 def _steps(request: Request, place: Workplace, endpoint: Endpoint, ended: Ended) -> Iterator[Step]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from cpersona_cli.record import record, replace
 from cpersona_cli.report import inventory
 from cpersona_cli.report.model import FailOn, Report, Section, Waived
 from cpersona_cli.store.reading import State as StoreState
-from cpersona_cli.text import plural, redact, tilde
+from cpersona_cli.text import plural, quoted, redact, tilde
 from cpersona_cli.traps import waivers
 from cpersona_cli.traps.gather import Selection, gather
 from cpersona_cli.traps.model import Facts, Finding, Group, Needs, Trap
@@ -166,9 +165,9 @@ def _looked(facts: Facts) -> list[str]:
 def _rerun(selection: Selection) -> str:
     words = [_NAME]
     for option, values in (("--client", selection.clients), ("--registration", selection.registrations)):
-        words.extend(f"{option} {shlex.quote(value)}" for value in values)
+        words.extend(f"{option} {quoted(value)}" for value in values)
     words.extend(["--env"] if selection.env else [])
-    words.extend([f"--db {shlex.quote(str(selection.db))}"] if selection.db is not None else [])
+    words.extend([f"--db {quoted(str(selection.db))}"] if selection.db is not None else [])
     words.extend(["--start"] if selection.start is not None else [])
     words.extend(["--pre"] if selection.before_first_start else [])
     return " ".join(words)

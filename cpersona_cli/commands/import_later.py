@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from cpersona_cli.store.cpersona.store import CPersonaStore
 from cpersona_cli.store.writing.imports import Action, Import
 from cpersona_cli.store.writing.mending import find, mend
 from cpersona_cli.store.writing.taking_back import take_back, which
-from cpersona_cli.text import plural
+from cpersona_cli.text import plural, quoted
 
 if TYPE_CHECKING:
     from cpersona_cli.commands.importing import Run
@@ -63,7 +62,7 @@ def _repair(place: Workplace, run: Run) -> Report:
     harm = find(CPersonaStore(path), lens(place))
     run.teller.clear()
     sections = list(page.harm_sections(harm))
-    db = f"--db {shlex.quote(str(path))}"
+    db = f"--db {quoted(str(path))}"
     if not harm.episodes:
         return run.base(
             place,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from cpersona_cli.history.times import Clock, zone_named
 from cpersona_cli.history.wants import Form as As
 from cpersona_cli.record import field, record
 from cpersona_cli.report.progress import Form
-from cpersona_cli.text import nearest, safe
+from cpersona_cli.text import nearest, quoted, safe
 from cpersona_cli.traps.gather import Selection
 
 NAME = "cpersona-cli backfill"
@@ -175,9 +174,9 @@ def _option(name: str) -> str:
 
 def again(request: Request, *, database: Path | None = None, agent: str = "") -> str:
     """The command that asks for the same, without what only looks; what was chosen since is named."""
-    words = [NAME, *(shlex.quote(word) for word in request.words), *pointing(request)]
+    words = [NAME, *(quoted(word) for word in request.words), *pointing(request)]
     if database is not None and request.selection.db is None:
-        words.append(f"--db {shlex.quote(str(database))}")
+        words.append(f"--db {quoted(str(database))}")
     return " ".join([*words, *_said(request, agent)])
 
 
@@ -189,6 +188,6 @@ def _said(request: Request, agent: str) -> Iterator[str]:
         if value is True:
             yield _option(name)
         elif value not in {None, False}:
-            yield f"{_option(name)} {shlex.quote(str(value))}"
+            yield f"{_option(name)} {quoted(str(value))}"
     if request.yes:
         yield "--yes"

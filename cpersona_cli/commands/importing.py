@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +44,7 @@ from cpersona_cli.store.job import JobError
 from cpersona_cli.store.model import StoreError
 from cpersona_cli.store.writing.filling import Bare
 from cpersona_cli.store.writing.scratch import Scratch
-from cpersona_cli.text import plural, safe, tilde
+from cpersona_cli.text import plural, quoted, safe, tilde
 
 
 def run(request: Request, machine: Machine | None = None) -> Report:
@@ -285,11 +284,11 @@ class Run:
     def _about(self, place: Workplace) -> list[str]:
         words = pointing(self.request)
         if self.request.selection.db is None:
-            words.append(f"--db {shlex.quote(str(place.database.path))}")
+            words.append(f"--db {quoted(str(place.database.path))}")
         return words
 
     def _steps(self, place: Workplace, done: Brought) -> Sequence[Step]:
-        db = f"--db {shlex.quote(str(place.database.path))}"
+        db = f"--db {quoted(str(place.database.path))}"
         steps = []
         if done.without_vector and done.why_none == NoVectors.NOT_WANTED and self.request.no_embed:
             known = any(goal.endpoint.mode != Mode.NONE for goal in place.goals())

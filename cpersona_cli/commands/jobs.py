@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -24,7 +23,7 @@ from cpersona_cli.store.writing.clearing import abandon, forget
 from cpersona_cli.store.writing.locks import in_use
 from cpersona_cli.store.writing.status import JobStatus, job_status
 from cpersona_cli.store.writing.undo import Undone, undo
-from cpersona_cli.text import bare_url, plural
+from cpersona_cli.text import bare_url, plural, quoted
 
 if TYPE_CHECKING:
     from cpersona_cli.commands.rebuilding import Run
@@ -194,7 +193,7 @@ def _held(place: Workplace, run: Run) -> str:
 
 
 def _db(path: Path) -> str:
-    return f"--db {shlex.quote(str(path))}"
+    return f"--db {quoted(str(path))}"
 
 
 _ACTIONS: Mapping[str, Callable[[Workplace, Run], Report]] = {

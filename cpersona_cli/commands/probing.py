@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -27,7 +26,7 @@ from cpersona_cli.report.output import say
 from cpersona_cli.store.cpersona.store import CPersonaStore
 from cpersona_cli.store.model import StoreError
 from cpersona_cli.store.reading import State
-from cpersona_cli.text import bare_url, plural, safe
+from cpersona_cli.text import bare_url, plural, quoted, safe
 from cpersona_cli.traps.endpoint import findings, unsettled
 from cpersona_cli.traps.gather import Selection, gather
 from cpersona_cli.traps.live import Goal
@@ -210,14 +209,14 @@ def _rerun(request: Request, subjects: Sequence[Subject]) -> str:
         if solution is not None:
             model = solution.model or chosen.model
             chosen = replace(chosen, url=solution.url, mode=solution.mode, model=model)
-        words += [f"--url {shlex.quote(bare_url(chosen.url or ''))}"]
+        words += [f"--url {quoted(bare_url(chosen.url or ''))}"]
     for option, value in (("--mode", chosen.mode), ("--model", chosen.model)):
-        words += [f"{option} {shlex.quote(value)}"] if value is not None else []
-    words += [f"--api-key-file {shlex.quote(str(request.chosen.key_file))}"] if request.chosen.key_file else []
-    words += [f"--client {shlex.quote(name)}" for name in selection.clients]
-    words += [f"--registration {shlex.quote(spec)}" for spec in selection.registrations]
+        words += [f"{option} {quoted(value)}"] if value is not None else []
+    words += [f"--api-key-file {quoted(str(request.chosen.key_file))}"] if request.chosen.key_file else []
+    words += [f"--client {quoted(name)}" for name in selection.clients]
+    words += [f"--registration {quoted(spec)}" for spec in selection.registrations]
     words += ["--env"] if selection.env else []
-    words += [f"--db {shlex.quote(str(selection.db))}"] if selection.db is not None else []
+    words += [f"--db {quoted(str(selection.db))}"] if selection.db is not None else []
     return " ".join(words)
 
 

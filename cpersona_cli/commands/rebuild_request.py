@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Protocol
 
@@ -12,7 +11,7 @@ from cpersona_cli.commands.errors import UsageError
 from cpersona_cli.rebuild.model import Only
 from cpersona_cli.record import field, record
 from cpersona_cli.report.progress import Form
-from cpersona_cli.text import bare_url, nearest, safe
+from cpersona_cli.text import bare_url, nearest, quoted, safe
 from cpersona_cli.traps.gather import Selection
 
 NAME = "cpersona-cli reembed"
@@ -95,19 +94,19 @@ class Pointing(Protocol):
 def pointing(request: Pointing) -> list[str]:
     """The options that say which database and endpoint are meant, as they may be shown."""
     selection = request.selection
-    words = [f"--client {shlex.quote(name)}" for name in selection.clients]
-    words += [f"--registration {shlex.quote(spec)}" for spec in selection.registrations]
+    words = [f"--client {quoted(name)}" for name in selection.clients]
+    words += [f"--registration {quoted(spec)}" for spec in selection.registrations]
     words += ["--env"] if selection.env else []
-    words += [f"--db {shlex.quote(str(selection.db))}"] if selection.db is not None else []
+    words += [f"--db {quoted(str(selection.db))}"] if selection.db is not None else []
     return words + naming(request.chosen)
 
 
 def naming(chosen: Chosen) -> list[str]:
     """The options that name an endpoint, without what may be secret in its address."""
-    words = [f"--url {shlex.quote(bare_url(chosen.url))}"] if chosen.url is not None else []
-    words += [f"--mode {shlex.quote(chosen.mode)}"] if chosen.mode is not None else []
-    words += [f"--model {shlex.quote(chosen.model)}"] if chosen.model is not None else []
-    words += [f"--api-key-file {shlex.quote(str(chosen.key_file))}"] if chosen.key_file is not None else []
+    words = [f"--url {quoted(bare_url(chosen.url))}"] if chosen.url is not None else []
+    words += [f"--mode {quoted(chosen.mode)}"] if chosen.mode is not None else []
+    words += [f"--model {quoted(chosen.model)}"] if chosen.model is not None else []
+    words += [f"--api-key-file {quoted(str(chosen.key_file))}"] if chosen.key_file is not None else []
     return words
 
 
@@ -115,7 +114,7 @@ def again(request: Request, *, database: Path | None = None) -> str:
     """The command that asks for the same rebuild, without what only looks; ``database`` where it was chosen since."""
     words = [NAME, *pointing(request)]
     if database is not None and request.selection.db is None:
-        words.append(f"--db {shlex.quote(str(database))}")
+        words.append(f"--db {quoted(str(database))}")
     words += [f"--only {request.only}"] if request.only not in {None, Only.ALL} else []
     for name in ("concurrency", "batch_size", "max_errors", "max_tokens", "sample"):
         number = getattr(request, name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from cpersona_cli.install.machine import Machine
 from cpersona_cli.record import record, replace
 from cpersona_cli.report.output import say
 from cpersona_cli.store.reading import State
-from cpersona_cli.text import plural, safe, tilde
+from cpersona_cli.text import plural, quoted, safe, tilde
 from cpersona_cli.traps.gather import Selection, gather, usual
 from cpersona_cli.traps.live import Goal, goals
 from cpersona_cli.traps.model import Database, Facts, Target
@@ -136,7 +135,7 @@ def _chosen(databases: Sequence[Database], machine: Machine, command: str, ask: 
         if answer and answer.isdecimal() and 0 < int(answer) <= len(databases):
             return databases[int(answer) - 1]
     listed = "; ".join(line(database) for database in databases)
-    first = shlex.quote(str(databases[0].path))
+    first = quoted(str(databases[0].path))
     raise UsageError(
         f"{plural(len(databases), 'database')} are in question: {listed}; name one: {command} --db {first}"
     )

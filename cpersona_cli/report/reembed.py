@@ -112,7 +112,7 @@ def identity(target: Target) -> str:
 
 
 def _disk(plan: Plan) -> str:
-    need = plan.staging_bytes + plan.backup_bytes + plan.wal_bytes
+    need = plan.staging_bytes + plan.backup_bytes + plan.undo_bytes + plan.wal_bytes
     text = f"{size(need)} beside the database"
     if plan.free_bytes is not None:
         text += f", {size(plan.free_bytes)} are free"
@@ -120,6 +120,7 @@ def _disk(plan: Plan) -> str:
         parts = (
             f"new vectors {size(plan.staging_bytes)}",
             f"backup {size(plan.backup_bytes)}",
+            f"old vectors {size(plan.undo_bytes)}",
             f"log {size(plan.wal_bytes)}",
         )
         text += f" ({', '.join(parts)})"

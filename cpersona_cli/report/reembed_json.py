@@ -133,6 +133,7 @@ def _plan(plan: Plan) -> Mapping[str, object]:
         "seconds_estimated": plan.seconds,
         "texts_per_second": None if plan.pilot is None else plan.pilot.texts_per_second,
         "staging_bytes": plan.staging_bytes,
+        "undo_bytes": plan.undo_bytes,
         "backup_bytes": plan.backup_bytes,
         "wal_bytes": plan.wal_bytes,
         "free_bytes": plan.free_bytes,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -12,7 +11,7 @@ from cpersona_cli.embedding.kinds import MEANINGS, Kind
 from cpersona_cli.embedding.model import Mode
 from cpersona_cli.install.model import Place
 from cpersona_cli.install.proxies import is_loopback
-from cpersona_cli.text import bare_url, plural
+from cpersona_cli.text import bare_url, plural, quoted
 from cpersona_cli.traps.model import Repair, Subject
 from cpersona_cli.traps.repairs import set_variable, set_variables
 
@@ -112,7 +111,7 @@ def _model(subject: Subject, name: str) -> Repair:
     prose = with_place(subject, name, f"fetch the model “{model}”, or name one the server has{known}")
     message = subject.measured.outcome.server_message
     ollama = _port(subject) == _OLLAMA_PORT or "pulling it" in message
-    commands = (f"ollama pull {shlex.quote(model)}",) if ollama and model else ()
+    commands = (f"ollama pull {quoted(model)}",) if ollama and model else ()
     return Repair(prose=prose, commands=commands, place=place_of(subject, name))
 
 

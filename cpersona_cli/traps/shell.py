@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from cpersona_cli.install.machine import Machine
+from cpersona_cli.text import quoted
 from cpersona_cli.traps.model import Target
 
 
@@ -13,7 +13,7 @@ def word(text: str | Path, machine: Machine) -> str:
     """One argument: POSIX quoting, or double quotes where the system is Windows."""
     plain = str(text)
     if machine.system != "windows":
-        return shlex.quote(plain)
+        return quoted(plain)
     return f'"{plain}"' if not plain or set(plain) & set(" &()^%!;,=") else plain
 
 

@@ -37,6 +37,7 @@ PLAN = Plan(
     requests=1640,
     seconds=372.4,
     staging_bytes=312 << 20,
+    undo_bytes=140 << 20,
     backup_bytes=140 << 20,
     wal_bytes=330 << 20,
     free_bytes=900 << 20,
