@@ -88,7 +88,7 @@ def know(database: Path, scratch: Scratch) -> None:
     """
     found = episodes(database)
     there = present_episodes(CPersonaStore(database), [entry[2:] for entry in found])
-    scratch.know((key, last) for key, last, *entry in found if tuple(entry) in there)
+    scratch.know((key, last, there[at, digest]) for key, last, at, digest in found if (at, digest) in there)
 
 
 def make_plan(

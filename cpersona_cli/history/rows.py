@@ -63,16 +63,17 @@ class Made:
 class Maker:
     """Makes the rows of one import, and numbers what they are of.
 
-    ``covered(key)`` is the last message of the episode that an earlier run stored for a key, None where there is none;
-    ``cover(key, last)`` hears of each that is made, so that of two exports the later one adds what it has more.
+    ``covered(key)`` is the last message of the episode that an earlier run stored for a key, and when that ended, None
+    where there is none; ``cover(key, last, ended)`` hears of each that is made, so that of two exports the later one
+    adds what it has more.
     ``altered`` counts what was changed in texts; ``split`` are texts that became several rows.
     """
 
     def __init__(
         self,
         wants: Wants,
-        covered: Callable[[str], str | None] = lambda _key: None,
-        cover: Callable[[str, str], None] = lambda _key, _last: None,
+        covered: Callable[[str], tuple[str, str] | None] = lambda _key: None,
+        cover: Callable[[str, str, str], None] = lambda _key, _last, _ended: None,
     ) -> None:
         self.wants = wants
         self.altered: Counter[str] = Counter()
@@ -175,13 +176,12 @@ class Maker:
         rest, first = turns, talk.turns[0].id
         while True:
             key = digest(agent, project, channel, str(talk.format), talk.id, first)
-            last = self._covered(key)
-            if last is None:
+            covered = self._covered(key)
+            if covered is None:
                 break
-            at = next((at for at, turn in enumerate(rest) if digest(turn.id) == last), None)
-            if at is None or at + 1 == len(rest):
+            rest = _after(rest, *covered)
+            if not rest:
                 return Made(kind=Kind.EPISODE, reason=COVERED)
-            rest = rest[at + 1 :]
             first = rest[0].id
         summary = self._summary(talk, rest)
         if not summary.text:
@@ -202,7 +202,7 @@ class Maker:
             key=key,
             last=digest(rest[-1].id),
         )
-        self._cover(row.key, row.last)
+        self._cover(row.key, row.last, row.ended)
         return Made(kind=Kind.EPISODE, rows=(row,))
 
     def _summary(self, talk: Conversation, turns: Sequence[Turn]) -> Summary:
@@ -300,6 +300,15 @@ class Maker:
             wanted=created,
             resolved=int(row.resolved),
         )
+
+
+def _after(turns: Sequence[Turn], last: str, ended: str) -> Sequence[Turn]:
+    """What of ``turns`` an episode that goes to ``last`` leaves; where another branch is shown since, what is later."""
+    at = next((at for at, turn in enumerate(turns) if digest(turn.id) == last), None)
+    if at is not None:
+        return turns[at + 1 :]
+    end = dt.datetime.fromisoformat(ended)
+    return [turn for turn in turns if turn.at is not None and turn.at > end]
 
 
 def key_of(source: Format, *parts: str) -> str:

@@ -135,7 +135,7 @@ def test_what_says_nothing_by_itself_is_left_out() -> None:
     assert [one_made.reason for one_made in made] == ["", "short messages", "short messages"]
 
 
-def episode(*turns: Any, covered: dict[str, str] | None = None, **given: Any) -> Made:
+def episode(*turns: Any, covered: dict[str, tuple[str, str]] | None = None, **given: Any) -> Made:
     of = {name: given.pop(name) for name in ("title", "summary", "passed_over") if name in given}
     maker = Maker(wants(form=Form.EPISODES, **given), (covered or {}).get)
     (made,) = maker.conversation(talk("c1", *turns, **of))
@@ -183,22 +183,24 @@ def test_conversations_without_an_episode(made: Made, reason: str) -> None:
 def test_of_a_conversation_that_has_grown_the_new_part_becomes_an_episode() -> None:
     turns = [turn(f"m{hour}", f"{LONG} Hour {hour}.", f"2023-04-05T{hour}:00:00") for hour in range(10, 16)]
     (first,) = episode(*turns[:2]).rows
-    covered = {first.key: first.last}
+    covered = {first.key: (first.last, first.ended)}
     assert episode(*turns[:2], covered=covered).reason == COVERED
     (second,) = episode(*turns[:4], covered=covered).rows
     assert (second.started[11:13], second.ended[11:13]) == ("12", "13")
-    covered[second.key] = second.last
+    covered[second.key] = second.last, second.ended
     assert episode(*turns[:4], covered=covered).reason == COVERED
     (third,) = episode(*turns, covered=covered).rows
     assert (third.started[11:13], len({first.key, second.key, third.key})) == ("14", 3)
-    # one that was edited so that its old end is gone
+    # one that was edited so that its beginning, or its old end, is gone
     assert episode(*turns[2:], covered=covered, title="x").rows
-    assert episode(turns[0], turns[5], covered=covered).reason == COVERED
+    assert episode(turns[0], covered=covered).reason == COVERED
+    (other,) = episode(turns[0], turns[4], turns[5], covered=covered).rows
+    assert (other.started[11:13], other.ended[11:13]) == ("14", "15")
 
 
 def test_places_have_their_own_episodes() -> None:
     (first,) = episode(turn("m1", LONG)).rows
-    assert episode(turn("m1", LONG), covered={first.key: first.last}, project="orion").rows
+    assert episode(turn("m1", LONG), covered={first.key: (first.last, first.ended)}, project="orion").rows
 
 
 def exported(**given: Any) -> Made:

@@ -141,23 +141,23 @@ class EpisodeTexts:
         return STORED_TEXT if text_digest(row.text) in places else ""
 
 
-def present_episodes(store: CPersonaStore, found: Sequence[tuple[int, bytes]]) -> AbstractSet[tuple[int, bytes]]:
-    """Which of these episodes, by id and digest, still stand as they were stored, resolved since or not.
+def present_episodes(store: CPersonaStore, found: Sequence[tuple[int, bytes]]) -> Mapping[tuple[int, bytes], str]:
+    """When each of these episodes ended, by id and digest, that still stands as it was stored, resolved since or not.
 
     After a backup was brought back, another episode may have the id. Raises ``StoreError``.
     """
 
-    def look(connection: sqlite3.Connection, _: Features, __: object) -> AbstractSet[tuple[int, bytes]]:
+    def look(connection: sqlite3.Connection, _: Features, __: object) -> Mapping[tuple[int, bytes], str]:
         known = {identifier for identifier, _ in found}
-        query = f"SELECT id, {', '.join(COLUMNS[Kind.EPISODE])} FROM episodes"  # noqa: S608
+        query = f"SELECT id, end_time, {', '.join(COLUMNS[Kind.EPISODE])} FROM episodes"  # noqa: S608
         return {
-            (identifier, digest_of((*stored, resolved)))
-            for identifier, *stored, _ in connection.execute(query)
+            (identifier, digest_of((*stored, resolved))): text_of(ended)
+            for identifier, ended, *stored, _ in connection.execute(query)
             if identifier in known
             for resolved in (0, 1)
         }
 
-    return store.look(look, time.monotonic() + _TIME) if found else frozenset()
+    return store.look(look, time.monotonic() + _TIME) if found else {}
 
 
 def weigh(

@@ -31,7 +31,7 @@ _ROWS = f"""
 CREATE TABLE rows (n INTEGER PRIMARY KEY, {", ".join(_FIELDS)}, digest BLOB NOT NULL, state TEXT NOT NULL DEFAULT '');
 CREATE UNIQUE INDEX texts ON rows(digest, kind, agent, project, channel);
 CREATE UNIQUE INDEX ids ON rows(msg_id, agent, project) WHERE msg_id <> '';
-CREATE TABLE known (key TEXT PRIMARY KEY, last TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE known (key TEXT PRIMARY KEY, last TEXT NOT NULL, ended TEXT NOT NULL) WITHOUT ROWID;
 """
 _INSERT = f"INSERT OR IGNORE INTO rows({', '.join(_FIELDS)}, digest) VALUES ({', '.join('?' * (len(_FIELDS) + 1))})"  # noqa: S608
 #: Rows between two commits; nothing of this file need survive.
@@ -74,20 +74,22 @@ class Scratch(Held):
             self.connection.execute("COMMIT")
             self.connection.execute("BEGIN")
 
-    def know(self, episodes: Iterable[tuple[str, str]]) -> None:
-        """Remember (key, last) of episodes that earlier runs stored; later ones win."""
+    def know(self, episodes: Iterable[tuple[str, str, str]]) -> None:
+        """Remember (key, last, ended) of episodes that earlier runs stored; later ones win."""
         with told(self.path):
-            self.connection.executemany("INSERT OR REPLACE INTO known VALUES (?, ?)", episodes)
+            self.connection.executemany("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", episodes)
 
-    def cover(self, key: str, last: str) -> None:
+    def cover(self, key: str, last: str, ended: str) -> None:
         """Remember an episode of this run."""
-        self.know([(key, last)])
+        self.know([(key, last, ended)])
 
-    def covered(self, key: str) -> str | None:
-        """The last message that an earlier episode with this key covers; None where there is none."""
+    def covered(self, key: str) -> tuple[str, str] | None:
+        """The last message that an earlier episode with this key covers, and its end; None where there is none."""
         with told(self.path):
-            found = self.connection.execute("SELECT last FROM known WHERE key = ?", (key,)).fetchone()
-        return None if found is None else str(found[0])
+            found: tuple[str, str] | None = self.connection.execute(
+                "SELECT last, ended FROM known WHERE key = ?", (key,)
+            ).fetchone()
+        return found
 
     def rows(self, kind: Kind | None = None) -> Iterator[tuple[int, NewRow]]:
         """The rows that are open, with their numbers, in the order they came; states may be set meanwhile."""
