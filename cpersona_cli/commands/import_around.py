@@ -39,7 +39,7 @@ from cpersona_cli.store.writing.locks import in_use
 from cpersona_cli.store.writing.mainfile import Main
 from cpersona_cli.text import plural, safe
 from cpersona_cli.traps.database_schema import FIRST_LINE
-from cpersona_cli.traps.rows import lens_of, number, starting
+from cpersona_cli.traps.recall_settings import lens_of, number, starting
 
 #: The agent of the client's own hooks, which the server does not read.
 _AGENT = "CPERSONA_AGENT_ID"

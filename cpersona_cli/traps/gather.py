@@ -28,7 +28,7 @@ from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.traps.concurrent import concurrently
 from cpersona_cli.traps.live import ask
 from cpersona_cli.traps.model import Database, Facts, Target
-from cpersona_cli.traps.rows import wants
+from cpersona_cli.traps.recall_settings import wants
 
 #: Seconds a whole run may take unless the user says otherwise.
 DEADLINE = 20.0

@@ -12,8 +12,8 @@ from cpersona_cli.text import plural, safe
 from cpersona_cli.traps.database_schema import FIRST_LINE
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Trap
 from cpersona_cli.traps.recall import database_of
+from cpersona_cli.traps.recall_settings import lens_of, starting
 from cpersona_cli.traps.repairs import set_variable
-from cpersona_cli.traps.rows import lens_of, starting
 from cpersona_cli.traps.shell import tool
 from cpersona_cli.traps.subject import measured, readable, server
 from cpersona_cli.traps.version import upgrade

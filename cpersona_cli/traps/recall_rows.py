@@ -9,8 +9,8 @@ from cpersona_cli.store.audit_model import Audit
 from cpersona_cli.text import plural, safe
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap
 from cpersona_cli.traps.recall import number
+from cpersona_cli.traps.recall_settings import USUAL_WINDOW, reach, starting
 from cpersona_cli.traps.repairs import set_variable
-from cpersona_cli.traps.rows import USUAL_WINDOW, reach, starting
 from cpersona_cli.traps.subject import measured, readable
 from cpersona_cli.traps.version import upgrade
 

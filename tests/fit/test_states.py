@@ -205,9 +205,6 @@ def test_a_finished_job(holds: bool, state: State) -> None:
     assert judged(0.1, 0.1, past=past).state is State.SWAPPED
 
 
-ORDER = list(State)
-
-
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=30), st.lists(st.floats(-1, 1), min_size=1, max_size=30))
 def test_worse_vectors_never_make_a_better_state(cosines: list[float], other: list[float]) -> None:
     """Lowering every cosine below the line of another model never ends in ok."""

@@ -14,8 +14,8 @@ from cpersona_cli.store.audit_model import Wants
 from cpersona_cli.store.reading import Reading, State
 from cpersona_cli.traps import gather as gathering
 from cpersona_cli.traps.gather import Selection, gather
+from cpersona_cli.traps.recall_settings import lens_of, wants
 from cpersona_cli.traps.registry import ALL
-from cpersona_cli.traps.rows import lens_of, wants
 from cpersona_cli.traps.run import check
 
 

@@ -1,4 +1,4 @@
-"""What the clients of a database make worth measuring in its rows, from their settings."""
+"""What the settings of clients make of recall, and so of what is worth measuring in the rows of a database."""
 
 from __future__ import annotations
 
