@@ -44,8 +44,8 @@ VERIFIED, AGAIN = 32, 8
 SAME_MODEL = 0.98
 #: Failed rows that are listed; all are counted.
 LISTED = 1000
-#: Seconds between two looks at who has the database open.
-LOOK = 0.5
+#: Seconds between two looks at who has the database open, and looks at which it must be for anybody to be asked.
+LOOK, BRIEF = 0.5, 3
 #: What the staging file keeps of a run beside the vectors: the canary of the pipeline, whether the old vectors are of
 #: the same model, whether the user was told of the cut-over, and how many rows there are.
 CANARY, SAME, TOLD, PLANNED = "canary", "same_model", "told", "planned"
@@ -204,8 +204,12 @@ class Job:
         """Wait until no server has the database open, unless it is to be switched under one."""
         if self.work.live:
             return None
+        looks = 0
         while (use := in_use(self.work.database)).live:
-            names = users(use)
+            names, looks = users(use), looks + 1
+            if looks < BRIEF:  # another command, or a backup, has it open for a moment
+                time.sleep(LOOK)
+                continue
             if not self.wait(names) or self.stop.asked:
                 reason = Why.INTERRUPTED if self.stop.asked else Why.IN_USE
                 return self._ended(staging, reason, f"the database is open in {', '.join(names)}")

@@ -134,7 +134,8 @@ def _unusable(endpoint: Endpoint, found: Measured, *, again: bool = False) -> It
     outcome, where = found.outcome, endpoint.address or "the embedding endpoint"
     if not outcome.ok or outcome.kind in _WORTHLESS:
         meaning = MEANINGS[outcome.kind]
-        said = f" (“{outcome.server_message}”)" if outcome.server_message else ""
+        seen = dict(outcome.evidence).get("detail", "")
+        said = f" (“{outcome.server_message}”)" if outcome.server_message else f" ({seen})" if seen else ""
         before = "answered once, and then " if again else ""
         advice = f"; {meaning.advice}" if outcome.kind is Kind.DISABLED else f"; {meaning.advice}, or let probe look"
         yield f"{where}: {before}{meaning.sentence}{said}{advice}"

@@ -138,7 +138,17 @@ def test_it_waits_until_nobody_has_the_database_open(runner: Runner, db: Path, m
     assert len(runner.waited) >= 4
 
 
-def test_a_stop_while_it_waits(runner: Runner, db: Path) -> None:
+def test_nobody_is_asked_where_it_is_open_for_a_moment(
+    runner: Runner, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "LOOK", 0.01)
+    oracle, looks = Oracle(db, WIDTH), iter([Use(alone=False), Use(alone=False)])
+    monkeypatch.setattr(jobs, "in_use", lambda _: next(looks, Use()))
+    assert (runner.run().complete, oracle.state(), runner.waited) == (True, "new", [])
+
+
+def test_a_stop_while_it_waits(runner: Runner, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "LOOK", 0.01)
     with Other(db, "SELECT count(*) FROM memories"):
         runner.waits = True
 
