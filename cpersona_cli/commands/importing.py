@@ -205,7 +205,7 @@ class Run:
         if around.sends:
             what = f"Send the texts there and {what[:1].lower()}{what[1:]}"
         sends = f"texts to {around.sends}" if around.sends else ""
-        question = f"{harm}{what} in {self.shown(path)}? It can be undone."
+        question = f"{harm}{what} in {self.shown(path)}?{'' if plan.empty else ' It can be undone.'}"
         self.talk.plan(sections, question, sends)
 
     def shown(self, path: Path) -> str:

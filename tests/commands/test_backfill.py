@@ -504,7 +504,7 @@ def test_an_endpoint_that_dies_leaves_rows_without_a_vector(
         with monkeypatch.context() as terminal:
             terminal.setattr(workplace, "terminal", lambda _stream: True)
             asked = backfill(path, *about[:4], "--url", server.url(), typed="no\n")
-        assert f"Make {lacking} missing vectors in {store}? It can be undone. Type yes:" in asked.err
+        assert f"Make {lacking} missing vectors in {store}? Type yes:" in asked.err
         again = backfill(path, *about, "--url", server.url())
     assert (again.code, again.json["memories"]["stored"], again.json["result"]["embedded"]) == (0, 0, lacking)
     assert ask(store, "SELECT count(*) FROM memories WHERE id > 20 AND embedding IS NULL") == [0]
