@@ -156,7 +156,10 @@ class _Text:
             yield f"  {self._clean(place)}"
 
     def _section(self, section: Section) -> Iterator[str]:
-        """Rows in columns. A row that says where its value comes from is a fact and never broken, others are prose."""
+        """Rows in columns. A row that says where its value comes from is a fact and never broken, others are prose.
+
+        Nor is a command on a row of its own.
+        """
         if section.title:
             yield self.style.paint(self._clean(section.title), "bold")
         rows = [(self._clean(name), self._clean(value), self._clean(where)) for name, value, where in section.rows]
@@ -164,7 +167,9 @@ class _Text:
         second = max((columns(value) for _, value, where in rows if where), default=0) + 2
         for name, value, where in rows:
             start = pad(f"  {name}", first)
-            if not where:
+            if not name and value.startswith("cpersona-cli "):
+                yield f"{start}{value}"  # to be copied
+            elif not where:
                 yield from self._hanging(start, first, value, first)
             elif first + second + columns(where) <= self.width:
                 yield f"{start}{pad(value, second)}{self.style.paint(where, 'dim')}"

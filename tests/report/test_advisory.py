@@ -194,6 +194,12 @@ def test_the_same_text_is_shown_once() -> None:
     assert numbers == [*map(str, range(1, 13)), *map(str, range(27, 31))]
 
 
+def test_a_command_is_never_broken() -> None:
+    command = f"cpersona-cli dimension --env --db /srv/{'long/' * 20}memory.db"
+    shown = render(report([panel(commands={"dimension": command})]), Style(width=80))
+    assert any(line.strip() == command for line in shown.splitlines())
+
+
 def test_what_calls_may_look_like() -> None:
     recalls = (
         Recall(number=1, word="check", state="unknown"),
