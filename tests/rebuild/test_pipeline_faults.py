@@ -266,6 +266,8 @@ def test_a_server_that_takes_no_list_at_all_is_refused() -> None:
 
 
 def test_the_tokens_of_a_request_are_no_length_of_a_text() -> None:
+    """R09"""
+
     def before(request: Request, _number: int) -> Answer | None:
         tokens = sum(len(text.split()) for text in request.texts)
         if tokens <= 100:
@@ -284,6 +286,7 @@ def test_the_tokens_of_a_request_are_no_length_of_a_text() -> None:
 
 
 def test_a_runner_that_dies_of_large_batches_gets_smaller_ones() -> None:
+    """R12"""
     message = 'do embedding request: Post "http://127.0.0.1:43229/embedding": EOF'
     some, sink, clock = many(900), ListSink(), FakeClock()
     with serving(before=lambda r, _: Answer(500, {"error": message}) if len(r.texts) > 9 else None) as server:
@@ -299,6 +302,8 @@ def test_a_runner_that_dies_of_large_batches_gets_smaller_ones() -> None:
 
 
 def test_a_missing_vector_costs_nobody_else_theirs() -> None:
+    """R13"""
+
     def after(request: Request, vectors: list[list[float]]) -> list[Any]:
         return vectors[:-1] if len(vectors) > 1 and "n17 " in " ".join(request.texts) else vectors
 

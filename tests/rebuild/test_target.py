@@ -111,6 +111,7 @@ def test_vectors_of_other_lengths_are_stored_as_they_come_and_said_to_be() -> No
 
 
 def test_what_the_server_does_not_read_to_its_end_is_a_warning() -> None:
+    """R11"""
     with serving(window=200, batch_limit=40) as server:
         found = look(server)
     assert found.ok
