@@ -44,7 +44,8 @@ def job_rows(job: JobStatus, now: float) -> Iterator[Row]:
     """All that is known."""
     if job.meta is not None:
         yield "state", _STATES[job.meta.state], ""
-        yield "works", _works(job, now), ""
+        if job.running is not None or job.meta.state not in {JobState.CUT, JobState.UNDONE}:
+            yield "works", _works(job, now), ""
         yield "begun", _when(job.meta.started), ""
         yield "to", identity(job.meta.target), ""
         yield "rows", _rows(job), ""

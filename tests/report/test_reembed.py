@@ -165,6 +165,8 @@ def test_a_job_that_is_over() -> None:
     job = JobStatus(meta=replace(META, state=JobState.CUT), counts=COUNTS, undo=undo, finished=done)
     assert job_sentence(job) == "the database holds the new vectors (37 new vectors)"
     found = rows(job)
+    assert "works" not in found, "nobody is expected to"
+    assert "works" in rows(replace(job, running=12))
     assert found["undo"].startswith("possible: the vectors of before ")
     assert "37 vectors of 1536 dimensions, label l, undone " in found["last"]
     assert job_payload(job)["undo_possible"] is True
