@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from support.advisories import PYTHONS, asked, closed_port, serving
+from support.advisories import PYTHONS, asked, serving
 from support.endpoints_small import Answer, Behaviour, SmallEndpoint
 from support.endpoints_small import serving as endpoint
+from support.replies import closed_port
 
 from cpersona_cli.advisory.model import Event, Preview
 

