@@ -250,7 +250,7 @@ class Run:
         steps = self._steps(place, done)
         return self.base(
             place,
-            sections=[*page.ended_sections(done, plan.read), *steps_sections(steps)],
+            sections=[*page.ended_sections(done, plan), *steps_sections(steps)],
             fields={**shown, "done": done},
             measured=1,
             error_code=patience.code if done.interrupted else Exit.OK if done.whole else Exit.NEGATIVE,

@@ -63,8 +63,9 @@ class Read:
 
     ``not_talk`` is what the readers left out (tool messages, thoughts, rows of no use), ``altered`` what was changed in
     texts, ``undated`` why times are not known. ``memories`` and ``episodes`` are what was read of either, ``left_out``
-    and ``duplicate`` (within the import) included. ``split`` texts became several rows. ``first`` and ``last`` are of
-    everything that is talk. ``files`` and ``unread`` are the first of so many.
+    and ``duplicate`` (within the import) included. ``split`` texts became several rows. ``unused`` of the user's
+    summaries are of no conversation that was read. ``first`` and ``last`` are of everything that is talk. ``files`` and
+    ``unread`` are the first of so many.
     """
 
     files: tuple[Looked, ...] = ()
@@ -86,6 +87,7 @@ class Read:
     memories: Tally = Tally()
     episodes: Tally = Tally()
     split: int = 0
+    unused: int = 0
     first: dt.datetime | None = None
     last: dt.datetime | None = None
 
@@ -214,6 +216,7 @@ class _Gathering:
             memories=self.kinds[Kind.MEMORY].tally(),
             episodes=self.kinds[Kind.EPISODE].tally(),
             split=self.maker.split,
+            unused=len(self.maker.unused),
             first=self.first,
             last=self.last,
         )

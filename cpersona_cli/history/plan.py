@@ -196,6 +196,11 @@ def _warnings(plan: Plan, wants: Wants) -> Iterator[str]:
             "the database lacks an index by which it keeps the same memory from being stored twice: duplicates are"
             " looked for one by one, which is slow; the server makes it anew when it starts, if it can"
         )
+    if plan.read.unused:
+        yield (
+            f"{plan.read.unused:,} of {plural(len(wants.summaries), 'summary', 'summaries')} given with --summaries"
+            f" {'is' if plan.read.unused == 1 else 'are'} of no conversation that was read: look at the ids"
+        )
     if plan.clamped:
         yield (
             f"{plural(plan.clamped, 'episode')} {'is' if plan.clamped == 1 else 'are'} dated back to the boundary, so"

@@ -66,7 +66,8 @@ class Maker:
     ``covered(key)`` is the last message of the episode that an earlier run stored for a key, and when that ended, None
     where there is none; ``cover(key, last, ended)`` hears of each that is made, so that of two exports the later one
     adds what it has more.
-    ``altered`` counts what was changed in texts; ``split`` are texts that became several rows.
+    ``altered`` counts what was changed in texts; ``split`` are texts that became several rows; ``unused`` are ids of
+    summaries whose conversations did not come.
     """
 
     def __init__(
@@ -78,10 +79,12 @@ class Maker:
         self.wants = wants
         self.altered: Counter[str] = Counter()
         self.split = self.items = 0
+        self.unused = set(wants.summaries)
         self._covered, self._cover = covered, cover
 
     def conversation(self, talk: Conversation) -> Iterator[Made]:
         """Every turn as memories, the whole as an episode, or both."""
+        self.unused.discard(talk.id)
         turns, out = self._in_time(talk.turns)
         if self.wants.form is not Form.EPISODES:
             chosen = select(turns)

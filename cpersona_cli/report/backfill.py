@@ -117,8 +117,11 @@ def _plan(plan: Plan, around: Around) -> Iterator[Row]:
     if not plan.empty:
         yield "disk", _disk(plan), ""
         yield "beside", _beside(around), ""
-    for warning in plan.warnings:
-        yield "mind", safe(warning, 600), ""
+    yield from _minded(plan)
+
+
+def _minded(plan: Plan) -> Iterator[Row]:
+    return (("mind", safe(warning, 600), "") for warning in plan.warnings)
 
 
 def _files(read: Read) -> str:
@@ -273,9 +276,10 @@ def _late(plan: Plan) -> Iterator[Row]:
         yield "", f"and {more:,} more", ""
 
 
-def ended_sections(done: Brought, read: Read) -> Iterator[Section]:
+def ended_sections(done: Brought, plan: Plan) -> Iterator[Section]:
     """What an import came to."""
-    yield Section(title="result", rows=list(_result(done, read)), verbosity=0)
+    read = plan.read
+    yield Section(title="result", rows=[*_result(done, read), *_minded(plan)], verbosity=0)
     if done.refused:
         lines = [safe(f"{one.kind}:{one.id}: {_refused(one)}", 400) for one in done.refused]
         failed = done.fetched.counts.failed if done.fetched is not None else 0

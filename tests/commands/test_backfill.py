@@ -841,9 +841,11 @@ def test_rows_of_an_export_keep_their_agents_unless_one_is_named(backfill: Backf
 
 def test_project_channel_and_ready_summaries(bring: Backfill, store: Path, home: Path) -> None:
     path = plain(home, "The harbour opens at six in the morning.")
-    summaries = file(home, "summaries.json", {"c": "When the harbour opens."})
+    summaries = file(home, "summaries.json", {"c": "When the harbour opens.", "C": "Another."})
     run = bring(path, "--as", "both", "--project", "ferry", "--channel", "north", "--summaries", summaries)
     assert run.code == 0
+    (warning,) = run.json["plan"]["warnings"]
+    assert warning.startswith("1 of 2 summaries given with --summaries is of no conversation that was read")
     assert ask(store, "SELECT project_id, channel, summary FROM episodes WHERE id > 1") == [
         ("ferry", "north", "When the harbour opens.")
     ]

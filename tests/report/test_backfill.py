@@ -56,7 +56,7 @@ def report(*sections: Section, says: str, code: Exit = Exit.OK) -> Report:
 
 def ended(done: Brought) -> Report:
     code = Exit.OK if done.whole else Exit.NEGATIVE
-    return report(*page.ended_sections(done, PLAN.read), says=summary(done, PLAN.read), code=code)
+    return report(*page.ended_sections(done, PLAN), says=summary(done, PLAN.read), code=code)
 
 
 WOULD = "rows would be stored; nothing was changed"
