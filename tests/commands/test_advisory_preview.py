@@ -622,7 +622,7 @@ def test_none_of_our_words_is_left_in_english(preview: Preview, home: Path, tmp_
     register(
         home,
         {
-            "cpersona": {"command": "no-such-program-cpersona", "args": [], "env": http(dead)},
+            "cpersona": {"command": "no-such-program-cpersona", "args": [], "env": http(dead.removeprefix("http://"))},
             "far": {"type": "http", "url": "http://memory.invalid:8402/mcp"},
             "docked": {"command": "docker", "args": ["run", "-i", "-e", f"CPERSONA_EMBEDDING_URL={dead}", "-e",
                 "CPERSONA_EMBEDDING_MODE=http", "-e", "CPERSONA_TRANSPORT=stdio", "example.org/cpersona:2.6.14"]},
@@ -630,8 +630,9 @@ def test_none_of_our_words_is_left_in_english(preview: Preview, home: Path, tmp_
     )  # fmt: skip
     text, found = japanese(preview, tmp_path)
     assert found.code == 1
-    assert not left(text, *FOREIGN, "docked")
+    assert not left(text, *FOREIGN, "docked", "/embed")
     titles = [line.partition("：")[0] for line in found.out.splitlines() if line.startswith("Claude Code (user)")]
+    assert f'"CPERSONA_EMBEDDING_URL": "{dead}"' in found.out, "the line to write stays"
     assert titles == [f"Claude Code (user), ~/.claude.json:{line}" for line in (3, 16)], "three of one name"
 
 
@@ -639,6 +640,7 @@ def test_none_of_our_words_is_left_in_english(preview: Preview, home: Path, tmp_
 FOREIGN = (
     re.compile(
         r"mode=(?:http|api) / POST \S+ failed: (?:ConnectError: All connection attempts failed"
+        r"|UnsupportedProtocol: Request URL is missing an 'http://' or 'https://' protocol."
         r"|LocalProtocolError: Illegal header value b'Bearer [^']*'"
         r"|HTTPStatusError: Client error '[0-9A-Za-z ]+' for url '\S+'\\?n?For more information check:)"
     ),
