@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
 
+from support.forked import unmeasured
+
 from cpersona_cli.install.settings.model import Reader
 from cpersona_cli.install.settings.table import SETTINGS
 
@@ -160,6 +162,7 @@ def outcomes(config: Path, environments: Sequence[Mapping[str, str]]) -> list[Ou
     """``config.py`` run once for each environment, all in one fresh interpreter."""
     done = subprocess.run(
         [sys.executable, "-I", "-c", _RUNNER, str(config)],
+        env=unmeasured(),
         input=json.dumps(environments),
         capture_output=True,
         text=True,

@@ -13,13 +13,16 @@ import venv
 import zipfile
 from pathlib import Path
 
+from support.forked import unmeasured
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def build_wheel(folder: Path) -> Path:
     """Our own wheel, built from the working tree without the network."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    subprocess.run([*command, "--no-build-isolation", "-w", folder, REPOSITORY], check=True, timeout=120)
+    command += ["--no-build-isolation", "-w", str(folder), str(REPOSITORY)]
+    subprocess.run(command, check=True, timeout=120, env=unmeasured())
     (wheel,) = folder.glob("cpersona_cli-*.whl")
     return wheel
 
@@ -59,5 +62,5 @@ def environment(folder: Path, *wheels: Path) -> Path:
     for wheel in wheels:
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
         install = [*pip, "install", "--quiet", "--no-index", "--no-deps", "--ignore-installed", str(wheel)]
-        subprocess.run(install, check=True, timeout=120)
+        subprocess.run(install, check=True, timeout=120, env=unmeasured())
     return scripts

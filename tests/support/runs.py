@@ -43,7 +43,9 @@ def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, columns: int 
     folder = tmp_path / "home"
     folder.mkdir()
     for name in list(os.environ):
-        if name.startswith(("CPERSONA_", "EMBEDDING_", "XDG_", "SSL_CERT")) or name.lower().endswith("_proxy"):
+        if name.startswith(
+            ("CPERSONA_", "EMBEDDING_", "XDG_", "SSL_CERT", "COVERAGE_PROCESS")
+        ) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")

@@ -281,7 +281,11 @@ class Other:
 
     def __init__(self, database: Path, *statements: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _OTHER, str(database)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", _OTHER, str(database)],
+            env=forked.unmeasured(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         self._line()
         for statement in statements:
