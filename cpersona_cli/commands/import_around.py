@@ -37,7 +37,7 @@ from cpersona_cli.store.writing.filling import Bare, count_bare
 from cpersona_cli.store.writing.imports import Record, imports
 from cpersona_cli.store.writing.locks import in_use
 from cpersona_cli.store.writing.mainfile import Main
-from cpersona_cli.text import plural, safe
+from cpersona_cli.text import nearest, plural, safe
 from cpersona_cli.traps.database_schema import FIRST_LINE
 from cpersona_cli.traps.recall_settings import lens_of, number, starting
 
@@ -76,10 +76,9 @@ def agent_of(request: Request, place: Workplace) -> str:
 
 def nobody(place: Workplace, error: HistoryError) -> UsageError:
     """What to say where talk was read and nobody is known whose it is."""
-    known = [safe(agent, 60) for agent in agents(place)]
-    more = f" and {len(known) - _LISTED:,} more" if len(known) > _LISTED else ""
-    there = f"; in the database are {', '.join(known[:_LISTED])}{more}" if known else "; the database holds none yet"
-    return UsageError(f"{error}{there}")
+    known = agents(place)
+    there = f"in the database are {_listed(known)}" if known else "the database holds none yet"
+    return UsageError(f"{error}; {there}")
 
 
 def wants(request: Request, place: Workplace, times: Times) -> Wants:
@@ -161,6 +160,21 @@ def measured(place: Workplace, plan: Plan, found: Identified) -> Fit | None:
         return None
     store, deadline = CPersonaStore(place.database.path), time.monotonic() + _MEASURING
     return measure(store, found.endpoint, sample=_SAMPLED, deadline=deadline)
+
+
+def strange(request: Request, place: Workplace) -> Sequence[str]:
+    """That the named agent has nothing in the database yet, where others have: the name may be mistyped."""
+    known = agents(place)
+    if request.agent is None or not known or request.agent in known or place.database.reading.audit.more_places:
+        return []
+    near = nearest(request.agent, known)
+    hint = f"did you mean {safe(near, 60)}?" if near else f"the database holds memories of {_listed(known)}"
+    return [f"agent {safe(repr(request.agent), 80)} has no memories yet; {hint}"]
+
+
+def _listed(known: Sequence[str]) -> str:
+    more = f" and {len(known) - _LISTED:,} more" if len(known) > _LISTED else ""
+    return f"{', '.join(safe(agent, 60) for agent in known[:_LISTED])}{more}"
 
 
 def ages(place: Workplace, plan: Plan, oldest: str) -> Sequence[str]:

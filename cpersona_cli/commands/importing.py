@@ -128,7 +128,11 @@ class Run:
         plan = replace(
             plan,
             refusals=(*self._strictly(found), *plan.refusals),
-            warnings=(*plan.warnings, *surroundings.ages(place, plan, scratch.oldest())),
+            warnings=(
+                *plan.warnings,
+                *surroundings.strange(request, place),
+                *surroundings.ages(place, plan, scratch.oldest()),
+            ),
         )
         bare = surroundings.waiting(path) if target is not None else Bare(rows=0, characters=0)
         # stored texts, too, leave this computer only after a yes

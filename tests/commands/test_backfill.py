@@ -814,6 +814,19 @@ def test_whose_memory_it_is(backfill: Backfill, store: Path, home: Path) -> None
     assert backfill(*about).json["agent"] == "atlas"
 
 
+@pytest.mark.parametrize(
+    ("agent", "hint"),
+    [("atlass", "did you mean atlas?"), ("sol", "the database holds memories of atlas, borealis"), ("atlas", None)],
+)
+def test_an_agent_without_memories_is_named(
+    backfill: Backfill, store: Path, home: Path, *, agent: str, hint: str | None
+) -> None:
+    path = plain(home, "The harbour opens at six in the morning.")
+    run = backfill(path, "--db", store, "--no-embed", "--dry-run", "--json", "--agent", agent)
+    said = [] if hint is None else [f"agent '{agent}' has no memories yet; {hint}"]
+    assert (run.code, run.json["plan"]["warnings"]) == (0, said)
+
+
 def test_a_registration_may_name_the_agent(backfill: Backfill, store: Path, home: Path) -> None:
     env = {"CPERSONA_DB_PATH": str(store), "CPERSONA_EMBEDDING_MODE": "none", "CPERSONA_AGENT_ID": "borealis"}
     entry = {"command": sys.executable, "args": ["-m", "cpersona"], "env": env}
