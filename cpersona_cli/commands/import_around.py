@@ -25,7 +25,7 @@ from cpersona_cli.history.wants import FORMER_LIMIT, LIMIT, Form, Wants
 from cpersona_cli.install.machine import Machine
 from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.rebuild.job import users
-from cpersona_cli.rebuild.objections import strangers
+from cpersona_cli.rebuild.objections import SEARCH, strangers
 from cpersona_cli.rebuild.target import Identified
 from cpersona_cli.record import replace
 from cpersona_cli.report.backfill import Around, tokens
@@ -175,6 +175,19 @@ def strange(request: Request, place: Workplace) -> Sequence[str]:
 def _listed(known: Sequence[str]) -> str:
     more = f" and {len(known) - _LISTED:,} more" if len(known) > _LISTED else ""
     return f"{', '.join(safe(agent, 60) for agent in known[:_LISTED])}{more}"
+
+
+def elsewhere(place: Workplace) -> Sequence[str]:
+    """That a client searches an index of another service, which nobody tells of what is stored here."""
+    remote = [one.registration.label for one in starting(place.everyone) if str(one.settings[SEARCH]) == "remote"]
+    if not remote:
+        return []
+    clients = ", ".join(safe(name, 80) for name in dict.fromkeys(remote))
+    sentence = (
+        f"{SEARCH} is remote in {clients}: that service is not told of what is stored here, and finds it only once its"
+        " index is made anew"
+    )
+    return [sentence]
 
 
 def ages(place: Workplace, plan: Plan, oldest: str) -> Sequence[str]:

@@ -131,6 +131,7 @@ class Run:
             warnings=(
                 *plan.warnings,
                 *surroundings.strange(request, place),
+                *surroundings.elsewhere(place),
                 *surroundings.ages(place, plan, scratch.oldest()),
             ),
         )

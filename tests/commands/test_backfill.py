@@ -814,6 +814,15 @@ def test_whose_memory_it_is(backfill: Backfill, store: Path, home: Path) -> None
     assert backfill(*about).json["agent"] == "atlas"
 
 
+def test_a_search_elsewhere_is_said_to_know_nothing_of_it(backfill: Backfill, store: Path, home: Path) -> None:
+    env = {"CPERSONA_DB_PATH": str(store), "CPERSONA_VECTOR_SEARCH_MODE": "remote"}
+    entry = {"command": sys.executable, "args": ["-m", "cpersona"], "env": env}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"cpersona": entry}}))
+    run = backfill(plain(home, "The tide is low today."), "--agent", "atlas", "--no-embed", "--dry-run", "--json")
+    (warning,) = run.json["plan"]["warnings"]
+    assert warning.startswith("CPERSONA_VECTOR_SEARCH_MODE is remote in Claude Code")
+
+
 @pytest.mark.parametrize(
     ("agent", "hint"),
     [("atlass", "did you mean atlas?"), ("sol", "the database holds memories of atlas, borealis"), ("atlas", None)],
