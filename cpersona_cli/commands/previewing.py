@@ -298,8 +298,9 @@ def _unsettled(one: Asked, language: Language) -> Sequence[str]:
     if one.preview.refused:
         return ()
     reasons = (one.preview.unfinished,) if one.preview.unfinished else (*_wavering(one, language), *one.undecided)
-    if one.preview.source == "own" and one.target.version.program_problem:
-        reasons += (phrase(language, "unsettled.program", why=one.target.version.program_problem),)
+    problem = one.target.version.program_problem
+    if one.preview.source == "own" and problem and one.target.registration.launch.inside == "host":
+        reasons += (phrase(language, "unsettled.program", why=problem),)
     return tuple(phrase(language, "unsettled.of", label=one.label, why=why) for why in reasons)
 
 
