@@ -352,7 +352,7 @@ def test_a_replay_calls_nothing_and_judges_nothing(preview: Preview) -> None:
 
 
 def test_a_replay_is_what_a_live_server_says_of_such_a_failure(preview: Preview, tmp_path: Path) -> None:
-    env = http(refused())
+    env = http(refused(), tmp_path / "none.db")
     with live(tmp_path / "live", env, sys.executable) as server:
         told = [server.recall(f"question {number}") for number in range(3)]
     found = preview("--json", "--replay", "refused", env=env)
