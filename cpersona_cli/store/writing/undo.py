@@ -49,10 +49,10 @@ class Undone:
     calibration: str = "untouched"
 
 
-def undo(database: Path, *, tokens: bool = False, wait: float = 30.0) -> Undone:
+def undo(database: Path, *, wait: float = 30.0) -> Undone:
     """Give every row its old vector and label back, bit for bit, and bring everything derived into order.
 
-    Killed, it is simply called again. ``tokens`` and ``wait`` are as in ``cut_over``. Raises ``StoreError``.
+    Killed, it is simply called again. ``wait`` is as in ``cut_over``. Raises ``StoreError``.
     """
     started = time.monotonic()
     with JobLock(database) as lock:
@@ -65,7 +65,7 @@ def undo(database: Path, *, tokens: bool = False, wait: float = 30.0) -> Undone:
                 raise JobError(f"no re-embedding of {database} can be taken back: {path} is not there")
             with told(path), file, Main(database) as main:
                 file.verify()
-                done = _take_back(main, file, tokens=tokens, wait=wait)
+                done = _take_back(main, file, wait=wait)
                 if staging is not None and staging.meta.job == file.meta().job:
                     staging.set_state(JobState.UNDONE)
         finally:
@@ -74,7 +74,7 @@ def undo(database: Path, *, tokens: bool = False, wait: float = 30.0) -> Undone:
     return replace(done, seconds=time.monotonic() - started)
 
 
-def _take_back(main: Main, file: UndoFile, *, tokens: bool, wait: float) -> Undone:
+def _take_back(main: Main, file: UndoFile, *, wait: float) -> Undone:
     meta = file.meta()
     file.write_meta(state="undoing")
     file.connection.execute("CREATE TEMP TABLE back (kind TEXT, id INTEGER, PRIMARY KEY (kind, id)) WITHOUT ROWID")
@@ -88,7 +88,7 @@ def _take_back(main: Main, file: UndoFile, *, tokens: bool, wait: float) -> Undo
         with told(main.path):
             if main.version() != seen:
                 found = _classify(main, file, meta)
-            dropped = _swap_back(main, file, meta, tokens=tokens)
+            dropped = _swap_back(main, file, meta)
         locked = time.monotonic() - since
     main.make_durable()
     indexes = tuple(dict.fromkeys((*indexes, *derived.remove_indexes(main.path))))
@@ -154,7 +154,7 @@ def _as_before(row: Stored, entry: Entry) -> bool:
     return (row.form, row.vector) == (entry.form, entry.vector) and same_label
 
 
-def _swap_back(main: Main, file: UndoFile, meta: UndoMeta, *, tokens: bool) -> Dropped:
+def _swap_back(main: Main, file: UndoFile, meta: UndoMeta) -> Dropped:
     connection = main.connection
     derived.stop_logs(connection, main.shape)
     for kind in Kind:
@@ -169,7 +169,7 @@ def _swap_back(main: Main, file: UndoFile, meta: UndoMeta, *, tokens: bool) -> D
     whole = meta.only == "all"
     if not whole:
         derived.choose(connection, file.connection.execute("SELECT kind, id FROM temp.back"))
-    dropped = derived.drop(connection, main.shape, chosen=not whole, tokens=tokens)
+    dropped = derived.drop(connection, main.shape, chosen=not whole)
     connection.execute("COMMIT")
     return dropped
 
