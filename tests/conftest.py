@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import signal
 import sys
 import threading
@@ -24,11 +25,13 @@ settings.register_profile("nightly", max_examples=10_000, derandomize=False, dea
 __all__ = ["e5", "embed_python", "minilm", "server_store", "store", "supercat"]
 
 
+@functools.wraps(asyncio.run)
 def _run_in_a_thread(main: Coroutine[Any, Any, Any], **options: Any) -> Any:
     """What ``asyncio.run`` does, in a thread of its own.
 
     Python 3.11 tells a tracer of the end of a coroutine that an exception was thrown into, and not of its beginning:
     coverage then takes the caller for ended, and does not see what it does next. A thread keeps that to itself.
+    Signals are heard in the main thread alone: what is about them takes ``inspect.unwrap(asyncio.run)``.
     """
     done: list[Any] = []
 

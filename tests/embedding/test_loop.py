@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import signal
 import socket
 import threading
@@ -75,8 +76,11 @@ class StoppedError(KeyboardInterrupt):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("patience", [0, 1])
-def test_what_a_signal_handler_raises_comes_out_as_it_is(number: int, patience: int) -> None:
+def test_what_a_signal_handler_raises_comes_out_as_it_is(
+    number: int, patience: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Raised in a callback it would be the loop's to tell; here it ends the work in an orderly way first."""
+    monkeypatch.setattr(asyncio, "run", inspect.unwrap(asyncio.run))
     heard, ended = [], []
 
     def handler(number: int, _frame: object) -> None:
