@@ -55,9 +55,10 @@ def _steps(request: Request, place: Workplace, endpoint: Endpoint, ended: Ended)
     for target in place.everyone:
         if differs(target, endpoint):
             yield _edit(target, endpoint)
-    clients = list(dict.fromkeys(target.registration.client_title for target in place.everyone))
     if ended.switched:
-        who = ", ".join(clients) if clients else "every server that uses this database"
+        registrations = [target.registration for target in place.everyone]
+        clients = dict.fromkeys(r.client_title for r in registrations if r.launch.kind is not LaunchKind.PROCESS)
+        who = ", ".join(clients) or "every server that uses this database"
         yield Step(sentence=f"restart {who}: a server learns its thresholds and the width when it starts")
     if request.live:
         yield Step(

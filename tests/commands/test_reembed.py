@@ -110,6 +110,13 @@ def test_what_the_registration_calls_is_what_makes_the_vectors(reembed: Reembed,
     assert "add to its environment" not in run.out
 
 
+def test_no_client_is_to_be_restarted_where_the_environment_is_meant(reembed: Reembed, db: Path) -> None:
+    with serving(width=WIDTH) as server:
+        env = {"CPERSONA_DB_PATH": str(db), "CPERSONA_EMBEDDING_MODE": "http", "CPERSONA_EMBEDDING_URL": server.url()}
+        run = reembed("--env", "--yes", "--sample", "0", "--json", env=env)
+    assert run.json["next_steps"][0]["sentence"].startswith("restart every server that uses this database: ")
+
+
 def test_an_endpoint_that_no_registration_names_yet_brings_the_exact_edit(
     reembed: Reembed, register: Register, db: Path
 ) -> None:
