@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from cpersona_cli.rebuild.batches import estimate_tokens
 from cpersona_cli.rebuild.select import BLANK, Selector
 from cpersona_cli.store.job import digest
 from cpersona_cli.store.model import Kind, Store
+
+T = TypeVar("T")
 
 #: Different texts that are counted exactly; beyond, their number is estimated to about 1 %.
 EXACT = 1 << 15
@@ -19,35 +22,35 @@ _STEP = 1000
 Tell = Callable[[int], None]
 
 
-class Distinct:
-    """How many different texts were seen, in constant memory.
+class Distinct(Generic[T]):
+    """How many different texts were seen, and something about each that is ``kept``, in constant memory.
 
-    Up to ``EXACT`` texts are known by a part of their hash. With more, only those in the lower half of all hashes are
-    kept, then those in the lower quarter, and so on: the number kept, times the share left out, is the estimate
-    (adaptive sampling, Wegman 1984).
+    Up to ``exact`` texts are known by a part of their hash. With more, only those in the lower half of all hashes are
+    kept, then those in the lower quarter, and so on: an even sample. The number kept, times the share left out, is the
+    estimate (adaptive sampling, Wegman 1984).
     """
 
     def __init__(self, exact: int = EXACT) -> None:
         self._exact = exact
-        self._kept: set[int] = set()
+        self.kept: dict[int, T] = {}
         self._bound = _WHOLE
         self.shares = 1
 
-    def add(self, text: bytes) -> bool:
+    def add(self, text: bytes, about: T) -> bool:
         """Note the digest of a text; whether it is surely new, which is only told while counting is exact."""
         key = int.from_bytes(text[:8], "big")
-        if key >= self._bound or key in self._kept:
+        if key >= self._bound or key in self.kept:
             return False
-        self._kept.add(key)
-        while len(self._kept) > self._exact:
+        self.kept[key] = about
+        while len(self.kept) > self._exact:
             self._bound //= 2
             self.shares *= 2
-            self._kept = {one for one in self._kept if one < self._bound}
+            self.kept = {one: about for one, about in self.kept.items() if one < self._bound}
         return self.shares == 1
 
     @property
     def count(self) -> int:
-        return len(self._kept) * self.shares
+        return len(self.kept) * self.shares
 
 
 @dataclass(slots=True)
@@ -80,7 +83,8 @@ def survey(
 
     Constant memory. Raises ``StoreError``.
     """
-    found, distinct, seen = Survey(), Distinct(), 0
+    found, seen = Survey(), 0
+    distinct: Distinct[None] = Distinct()
     everything = [0, 0]  # characters and tokens of all chosen rows, equal texts counted again
     for kind in Kind:
         for row in store.rows(kind, vectors=vectors):
@@ -99,7 +103,7 @@ def survey(
                 found.long += window is not None and tokens > window
                 everything[0] += characters
                 everything[1] += tokens
-                if distinct.add(digest(row.text)):
+                if distinct.add(digest(row.text), None):
                     found.characters += characters
                     found.tokens += tokens
     found.distinct = min(distinct.count, found.chosen)

@@ -17,6 +17,7 @@ from cpersona_cli.embedding.measured import Clock
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.embedding.sampling import Each, embed_each
 from cpersona_cli.embedding.stored import FLOAT, length, pack, unpack
+from cpersona_cli.rebuild.survey import Distinct
 from cpersona_cli.record import record
 from cpersona_cli.store.job import Staged, Target, digest
 from cpersona_cli.store.model import Kind
@@ -92,7 +93,7 @@ def inspect_staged(staged: Iterable[Staged], target: Target, *, expected: int) -
     """
     found = Inspection(expected=expected)
     size, one = target.dim * FLOAT, target.mode == Mode.API
-    sample = _Sample()
+    sample = Distinct[tuple[int, Kind, int]](REMEMBERED)  # the vector of a text, by hash, and whose it is
     for entry in staged:
         found.seen += 1
         norm = length(entry.vector)
@@ -105,29 +106,12 @@ def inspect_staged(staged: Iterable[Staged], target: Target, *, expected: int) -
         elif one and abs(norm - 1) > NORM_TOLERANCE:
             found.note("unit", entry)
         else:
-            sample.add(entry)
+            sample.add(entry.digest, (hash(entry.vector), entry.kind, entry.id))
     vectors = Counter(vector for vector, _, _ in sample.kept.values())
     found.texts = len(sample.kept)
     for crowded, found.shared in vectors.most_common(1):
         found.first["shared"] = next(row[1:] for row in sample.kept.values() if row[0] == crowded)
     return found
-
-
-class _Sample:
-    """Different texts, and the vector and row of each: all, or those in the lower half of all digests, and so on."""
-
-    def __init__(self) -> None:
-        self.kept: dict[int, tuple[int, Kind, int]] = {}
-        self._bound = 1 << 64
-
-    def add(self, entry: Staged) -> None:
-        text = int.from_bytes(entry.digest[:8], "big")
-        if text >= self._bound or text in self.kept:
-            return
-        self.kept[text] = hash(entry.vector), entry.kind, entry.id
-        while len(self.kept) > REMEMBERED:
-            self._bound //= 2
-            self.kept = {text: row for text, row in self.kept.items() if text < self._bound}
 
 
 async def verify(

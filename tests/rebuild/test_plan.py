@@ -301,16 +301,16 @@ def test_many_texts_are_estimated_in_constant_memory(monkeypatch: pytest.MonkeyP
 
 @given(st.lists(st.text(max_size=3), max_size=50))
 def test_few_texts_are_counted_exactly(texts: list[str]) -> None:
-    counter = Distinct(64)
-    new = sum(counter.add(digest(text)) for text in texts)
+    counter = Distinct[None](64)
+    new = sum(counter.add(digest(text), None) for text in texts)
     assert counter.count == new == len(set(texts))
 
 
 def test_never_more_is_kept_than_allowed() -> None:
-    counter = Distinct(100)
+    counter = Distinct[None](100)
     for number in range(5000):
-        counter.add(digest(str(number)))
-        assert len(counter._kept) <= 100
+        counter.add(digest(str(number)), None)
+        assert len(counter.kept) <= 100
     assert counter.count == pytest.approx(5000, rel=0.35)
 
 
