@@ -8,8 +8,9 @@ import shlex
 from collections.abc import Iterator
 
 from cpersona_cli.install.clients.table import CLIENTS
-from cpersona_cli.install.model import LaunchKind, Place, Registration, Status
+from cpersona_cli.install.model import Place, Registration, Status
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Trap
+from cpersona_cli.traps.repairs import restart
 
 # The variable that moves a client's settings, and the clients it moves.
 _MOVED = {"CLAUDE_CONFIG_DIR": "claude-code", "CODEX_HOME": "codex", "COPILOT_HOME": "copilot-cli"}
@@ -96,11 +97,6 @@ def _wrong_file(facts: Facts) -> Iterator[Finding]:
                 place=registration.place,
             ),
         )
-
-
-def restart(registration: Registration) -> str:
-    """The end of a sentence about a change; this process's own environment counts at the next start anyway."""
-    return "" if registration.launch.kind is LaunchKind.PROCESS else f", then restart {registration.client_title}"
 
 
 def _packaged(facts: Facts) -> Iterator[Finding]:

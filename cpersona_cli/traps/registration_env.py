@@ -12,8 +12,7 @@ from cpersona_cli.install.model import LaunchKind, Value
 from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.install.settings.table import is_secret
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, SkipError, Target, Trap
-from cpersona_cli.traps.registration import restart
-from cpersona_cli.traps.repairs import set_variable
+from cpersona_cli.traps.repairs import restart, set_variable
 
 _OURS = ("CPERSONA_", "EMBEDDING_")
 _NETWORK = {

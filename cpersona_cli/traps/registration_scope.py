@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from cpersona_cli.install.model import Registration, Status
 from cpersona_cli.text import plural
 from cpersona_cli.traps.model import Facts, Finding, Needs, Repair, Severity, Target, Trap
-from cpersona_cli.traps.registration import add_commands, database, restart, started, with_status
+from cpersona_cli.traps.registration import add_commands, database, started, with_status
+from cpersona_cli.traps.repairs import restart
 
 
 def _local_only(facts: Facts) -> Iterator[Finding]:

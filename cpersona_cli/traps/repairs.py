@@ -51,7 +51,7 @@ def set_variable(registration: Registration, name: str, value: str, *, at: Place
     if at is None or at.file is None:
         return set_variables(registration, {name: value})
     edit = _spelled(_style(registration, (name,), at), name, value)
-    return Repair(prose=f"in {_where(at)}, write this instead{_then(registration)}", edit=edit, place=at)
+    return Repair(prose=f"in {_where(at)}, write this instead{restart(registration)}", edit=edit, place=at)
 
 
 def _standing(registration: Registration, name: str) -> Place | None:
@@ -77,7 +77,7 @@ def set_variables(registration: Registration, values: Mapping[str, str]) -> Repa
         verb = "add to its environment" if registration.env_place else "give the entry an environment"
         verb += f", in place of the {' and '.join(standing)} that stands there" if standing else ""
         edit = edit if registration.env_place else _new_block(style, values)
-    return Repair(prose=f"in {_where(place)}, {verb}{_then(registration)}", edit=edit, place=place)
+    return Repair(prose=f"in {_where(place)}, {verb}{restart(registration)}", edit=edit, place=place)
 
 
 def remove_variable(registration: Registration, name: str, *, at: Place) -> Repair:
@@ -85,7 +85,7 @@ def remove_variable(registration: Registration, name: str, *, at: Place) -> Repa
     if at.file is None:
         commands = (_unset(name),) if _WORD.fullmatch(name) else ()
         return Repair(prose=f"remove {safe(name)} from the environment ({at})", commands=commands, place=at)
-    return Repair(prose=f"in {_where(at)}, remove {safe(name)}{_then(registration)}", place=at)
+    return Repair(prose=f"in {_where(at)}, remove {safe(name)}{restart(registration)}", place=at)
 
 
 def rename_variable(registration: Registration, name: str, to: str, *, at: Place) -> Repair:
@@ -93,15 +93,16 @@ def rename_variable(registration: Registration, name: str, to: str, *, at: Place
     if at.file is None:
         commands = (_copy(name, to), _unset(name)) if _WORD.fullmatch(name) else ()
         return Repair(prose=f"rename {safe(name)} to {to} in the environment ({at})", commands=commands, place=at)
-    return Repair(prose=f"in {_where(at)}, rename {safe(name)} to {to}{_then(registration)}", place=at)
+    return Repair(prose=f"in {_where(at)}, rename {safe(name)} to {to}{restart(registration)}", place=at)
 
 
 def _where(place: Place) -> str:
     return f"{place.file}, line {place.line}" if place.line else str(place.file)
 
 
-def _then(registration: Registration) -> str:
-    return "" if registration.place.file is None else f", then restart {registration.client_title}"
+def restart(registration: Registration) -> str:
+    """The end of a sentence about a change; this process's own environment counts at the next start anyway."""
+    return "" if registration.launch.kind is LaunchKind.PROCESS else f", then restart {registration.client_title}"
 
 
 def _spelled(style: _Style, name: str, value: str) -> str:

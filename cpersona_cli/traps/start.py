@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from cpersona_cli.start.model import TOOLS, Failure, Run, Start
 from cpersona_cli.text import plural
 from cpersona_cli.traps.model import CannotTellError, Facts, Finding, Needs, Repair, Severity, SkipError, Trap
-from cpersona_cli.traps.registration import restart
+from cpersona_cli.traps.repairs import restart
 
 
 def _undecided(facts: Facts) -> Iterator[Finding]:
