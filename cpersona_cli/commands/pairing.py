@@ -18,7 +18,7 @@ from cpersona_cli.traps.gather import Selection, gather
 from cpersona_cli.traps.live import goals
 from cpersona_cli.traps.model import Database, Facts, Target
 from cpersona_cli.traps.network_server import is_for
-from cpersona_cli.traps.shell import registration, word
+from cpersona_cli.traps.shell import word
 
 #: Where a server does not run by its own command here, and so calls no endpoint that could be seen.
 _ELSEWHERE = frozenset({LaunchKind.REMOTE, LaunchKind.PROXY})
@@ -92,7 +92,7 @@ def _of(database: Database, facts: Facts) -> list[Pair]:
             label=goal.label,
             endpoint=goal.endpoint,
             target=goal.targets[0],
-            options=registration(goal.targets[0], facts.machine) if len(own) > 1 else (),
+            options=goal.options,
             stated=tuple(_stated(goal.targets[0], facts)),
         )
         for goal in own

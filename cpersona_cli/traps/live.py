@@ -36,12 +36,16 @@ SAMPLES = 6
 
 @record(kw_only=True)
 class Goal:
-    """One endpoint to measure, whose it is, the database its vectors are meant for, and the command to rebuild them."""
+    """One endpoint to measure, whose it is, and the database its vectors are meant for.
+
+    ``options`` choose it among several endpoints of one database, ``rebuild`` is the command that makes its vectors.
+    """
 
     endpoint: Endpoint
     label: str
     targets: tuple[Target, ...] = ()
     reading: Reading | None = None
+    options: tuple[str, ...] = ()
     rebuild: tuple[str, ...] = ()
 
     def subject(self, measured: Measured) -> Subject:
@@ -72,16 +76,16 @@ def goals(facts: Facts) -> list[Goal]:
         for key, targets in groups.items()
     ]
     shared = Counter(goal.reading.path for goal in found if goal.reading is not None)
-    return [
-        goal if goal.reading is None else replace(goal, rebuild=_rebuild(goal, goal.reading, shared, facts.machine))
-        for goal in found
-    ]
+    return [_commanded(goal, shared, facts.machine) for goal in found]
 
 
-def _rebuild(goal: Goal, reading: Reading, shared: Mapping[Path, int], machine: Machine) -> tuple[str, ...]:
-    """The command that rebuilds; among several endpoints of one database it names a registration."""
-    chosen = registration(goal.targets[0], machine) if shared[reading.path] > 1 else ()
-    return tool("reembed", reading.path, machine, *chosen)
+def _commanded(goal: Goal, shared: Mapping[Path, int], machine: Machine) -> Goal:
+    """With the command about its database; among several endpoints of one it names a registration."""
+    if goal.reading is None:
+        return goal
+    path = goal.reading.path
+    options = registration(goal.targets[0], machine) if shared[path] > 1 else ()
+    return replace(goal, options=options, rebuild=tool("reembed", path, machine, *options))
 
 
 def _key(endpoint: Endpoint) -> tuple[object, ...]:
