@@ -17,6 +17,7 @@ from cpersona_cli.commands.workplace import Workplace
 from cpersona_cli.embedding.model import Endpoint, Mode
 from cpersona_cli.fit.measure import measure
 from cpersona_cli.fit.model import Fit
+from cpersona_cli.fit.stored import SAMPLE
 from cpersona_cli.history.bring_in import NoVectors, why_none
 from cpersona_cli.history.model import HistoryError
 from cpersona_cli.history.plan import Plan
@@ -45,8 +46,8 @@ from cpersona_cli.traps.recall_settings import lens_of, number, starting
 _AGENT = "CPERSONA_AGENT_ID"
 _CONFIDENCE = "CPERSONA_CONFIDENCE_ENABLED"
 _CAP = "CPERSONA_MAX_CONTENT_LENGTH"
-#: Stored texts that tell whether the stored vectors are the endpoint's, and the seconds that may take.
-_SAMPLED, _MEASURING = 24, 600.0
+#: Seconds that it may take to tell whether the stored vectors are the endpoint's.
+_MEASURING = 600.0
 #: Agents that are listed where one is to be chosen.
 _LISTED = 8
 
@@ -159,7 +160,7 @@ def measured(place: Workplace, plan: Plan, found: Identified) -> Fit | None:
     if why_none(plan, found) or not plan.present.widths:
         return None
     store, deadline = CPersonaStore(place.database.path), time.monotonic() + _MEASURING
-    return measure(store, found.endpoint, sample=_SAMPLED, deadline=deadline)
+    return measure(store, found.endpoint, sample=SAMPLE, deadline=deadline)
 
 
 def strange(request: Request, place: Workplace) -> Sequence[str]:

@@ -10,6 +10,7 @@ from cpersona_cli.commands.beforehand import warnings
 from cpersona_cli.commands.workplace import Workplace
 from cpersona_cli.fit.measure import measure
 from cpersona_cli.fit.model import Fit
+from cpersona_cli.fit.stored import SAMPLE
 from cpersona_cli.install.proxies import is_loopback
 from cpersona_cli.rebuild.job import users
 from cpersona_cli.rebuild.model import Only, Plan, Progress
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 #: Seconds for counting what is there, and for measuring which rows are another model's.
 COUNTING, _MEASURING = 600.0, 600.0
-#: Rows that decide which are another model's, and whether those that stay are.
-_SAMPLED, _BESIDE = 64, 24
+#: Rows that decide which are another model's; whether those that stay are is told from as many as usual.
+_SAMPLED = 64
 
 
 @record(kw_only=True)
@@ -102,7 +103,7 @@ def _beside(run: Run, store: CPersonaStore, census: Census, found: Identified, t
     allowed = is_loopback(found.endpoint.url) or run.request.yes or not run.request.dry_run
     if allowed:
         run.talk.consent(found.endpoint, "a sample of stored texts")
-    return _fit(run, store, found, sample=_BESIDE, texts_allowed=allowed)
+    return _fit(run, store, found, sample=SAMPLE, texts_allowed=allowed)
 
 
 def _fit(run: Run, store: CPersonaStore, found: Identified, *, sample: int, texts_allowed: bool = True) -> Fit:
